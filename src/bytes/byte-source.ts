@@ -1,0 +1,35 @@
+/**
+ * Where bytes come from: a name for messages, a size, and positional reads.
+ *
+ * Pure: the implementation over a file lives in files/. A read returns exactly the bytes
+ * asked for or throws; what it returns may be a view of the source, so nobody writes to it.
+ */
+import { ModelTestError } from '../errors.ts'
+
+export interface ByteSource {
+  /** What messages call it: a path, or a description such as `<bytes>`. */
+  readonly name: string
+  readonly size: number
+  read(offset: number, length: number): Uint8Array
+}
+
+export function bytesSource(bytes: Uint8Array, name = '<bytes>'): ByteSource {
+  return {
+    name,
+    size: bytes.length,
+    read(offset, length) {
+      checkRange({ name, size: bytes.length }, offset, length)
+      return bytes.subarray(offset, offset + length)
+    },
+  }
+}
+
+/** Throws the one error for a read past the end, so that every source words it alike. */
+export function checkRange(source: Pick<ByteSource, 'name' | 'size'>, offset: number, length: number): void {
+  if (offset >= 0 && length >= 0 && offset + length <= source.size) return
+  throw new ModelTestError(
+    'FILE_UNREADABLE',
+    `${length} bytes are wanted, but the file ends at byte ${source.size}`,
+    { file: source.name, offset, hint: 'The file is cut short; download or export it again.' },
+  )
+}

@@ -1,0 +1,1 @@
+export { ModelTestError, type ErrorCode } from './errors.ts'
