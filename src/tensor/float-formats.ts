@@ -32,6 +32,17 @@ export interface EncodeOptions {
   readonly powerRounding?: 'up' | 'down' | 'nearest'
 }
 
+type SignedFormat =
+  | 'float16'
+  | 'bfloat16'
+  | 'float8e4m3fn'
+  | 'float8e4m3fnuz'
+  | 'float8e5m2'
+  | 'float8e5m2fnuz'
+  | 'float4e2m1'
+
+export type FloatFormat = SignedFormat | 'float8e8m0'
+
 /** A binary format with sign, exponent and mantissa fields, from the top bit down. */
 interface Layout {
   readonly bits: number
@@ -47,7 +58,7 @@ interface Layout {
   readonly unsignedZero?: true
 }
 
-const LAYOUTS = {
+const LAYOUTS: Readonly<Record<SignedFormat, Layout>> = {
   float16: { bits: 16, mantissaBits: 10, bias: 15, max: 0x7bff, nan: 0x7e00, overflow: [0x7c00, 0x7c00] },
   bfloat16: { bits: 16, mantissaBits: 7, bias: 127, max: 0x7f7f, nan: 0x7fc0, overflow: [0x7f80, 0x7f80] },
   float8e4m3fn: { bits: 8, mantissaBits: 3, bias: 7, max: 0x7e, nan: 0x7f, overflow: [0x7e, 0x7f] },
@@ -71,11 +82,7 @@ const LAYOUTS = {
     unsignedZero: true,
   },
   float4e2m1: { bits: 4, mantissaBits: 1, bias: 1, max: 0x7, nan: 0x7, overflow: [0x7, 0x7] },
-} as const satisfies Record<string, Layout>
-
-type SignedFormat = keyof typeof LAYOUTS
-
-export type FloatFormat = SignedFormat | 'float8e8m0'
+}
 
 /** The bit pattern of a number. */
 export function encodeFloat(format: FloatFormat, value: number, options: EncodeOptions = {}): number {
@@ -99,7 +106,7 @@ export function encodeFloats(
     for (let i = 0; i < values.length; i++) patterns[i] = encodePowerOfTwo(values[i]!, options)
     return patterns
   }
-  const layout: Layout = LAYOUTS[format]
+  const layout = LAYOUTS[format]
   const mode = options.saturate === false ? 1 : 0
   for (let i = 0; i < values.length; i++) patterns[i] = encodeSigned(layout, values[i]!, mode)
   return patterns
@@ -186,7 +193,7 @@ function tableOf(format: FloatFormat): Float32Array {
 
 function decodePattern(format: FloatFormat, pattern: number): number {
   if (format === 'float8e8m0') return pattern === POWER_NAN ? NaN : 2 ** (pattern - POWER_BIAS)
-  const layout: Layout = LAYOUTS[format]
+  const layout = LAYOUTS[format]
   const signBit = 2 ** (layout.bits - 1)
   if (layout.unsignedZero && pattern === signBit) return NaN
   return pattern < signBit ? decodeMagnitude(layout, pattern) : -decodeMagnitude(layout, pattern - signBit)
