@@ -23,6 +23,10 @@ export type ErrorCode =
   // a tool that is missing or failed
   | 'RUNTIME_MISSING'
   | 'RUNTIME_FAILED'
+  // convergence regression
+  | 'CONVERGENCE_CONFIG'
+  | 'CONVERGENCE_MANIFEST'
+  | 'APPLICATION_FAILED'
 
 export interface ErrorDetails {
   /** The next thing to try. */
