@@ -55,7 +55,7 @@ interface Layout {
   /** What positive overflow becomes when saturating, and when not. */
   readonly overflow: readonly [saturating: number, plain: number]
   /** `fnuz` formats: the pattern of -0 is their only NaN. */
-  readonly unsignedZero?: true
+  readonly unsignedZero?: boolean
 }
 
 const LAYOUTS: Readonly<Record<SignedFormat, Layout>> = {
@@ -137,10 +137,10 @@ function encodeSigned(layout: Layout, value: number, mode: 0 | 1): number {
   if (value !== value) return layout.nan
   float64[0] = value
   const high = words[1]!
-  const sign = (high >>> 31) << (layout.bits - 1)
   const magnitude = encodeMagnitude(layout, Math.abs(value), ((high >>> 20) & 0x7ff) - 1023, mode)
-  // -0 of a fnuz format would be its NaN, and its NaN has no sign to add.
-  return layout.unsignedZero && magnitude === 0 ? 0 : magnitude | sign
+  // -0 of a fnuz format would be its NaN.
+  if (layout.unsignedZero && magnitude === 0) return 0
+  return magnitude | ((high >>> 31) << (layout.bits - 1))
 }
 
 /**
@@ -151,8 +151,7 @@ function encodeMagnitude(layout: Layout, magnitude: number, exponent: number, mo
   const smallest = 1 - layout.bias
   const steps = exponent > smallest ? exponent - smallest : 0
   const units = magnitude * powerOfTwo(layout.mantissaBits - smallest - steps)
-  if (units >= 2 ** (layout.mantissaBits + 1)) return layout.overflow[mode] // infinity only
-  const pattern = steps * 2 ** layout.mantissaBits + (units + ROUNDER - ROUNDER)
+  const pattern = steps * powerOfTwo(layout.mantissaBits) + (units + ROUNDER - ROUNDER)
   return pattern > layout.max ? layout.overflow[mode] : pattern
 }
 
