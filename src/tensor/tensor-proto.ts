@@ -11,6 +11,7 @@ import { BYTES, FIXED32, FIXED64, WireReader } from '../bytes/wire-reader.ts'
 import { MessageWriter } from '../bytes/wire-writer.ts'
 import { ModelTestError } from '../errors.ts'
 import { byteLength, type DType, dtypeFromOnnx, onnxFromDtype } from './dtype.ts'
+import { locateErrors } from './locate-errors.ts'
 import { dataFromBytes, dataLength, type FixedSizeDType, newData, type TensorData } from './tensor-data.ts'
 import { FIELD, readTensorInfo, type TensorInfo } from './tensor-info.ts'
 import { bytesOfTensor, elementCount, type Tensor, tensor, tensorFromBytes } from './tensor.ts'
@@ -35,7 +36,8 @@ export function tensorFromProto(
   const reader = new WireReader(source)
   const info = readTensorInfo(reader, start, stop)
   const proto: Proto = { reader, start, stop, info, dtype: knownDtype(source, start, info) }
-  return { name: info.name, tensor: located(proto, () => readTensor(proto, readExternal)) }
+  const place = { file: source.name, offset: start, what: `tensor "${info.name}"` }
+  return { name: info.name, tensor: locateErrors(place, () => readTensor(proto, readExternal)) }
 }
 
 /** Reads a file that is one TensorProto, such as `input_0.pb` of the ONNX backend tests. */
@@ -186,21 +188,6 @@ function wrongCount(dtype: DType, info: TensorInfo, found: number | undefined): 
   const entries =
     found === undefined ? `there are only ${info.dataBytes} bytes of data` : `there are ${found}`
   return malformed(`${dtype} [${info.dims.join(', ')}] takes ${wanted} numbers, but ${entries}`)
-}
-
-/** What is wrong with the tensor itself gets its place and name: no one but this function knows them. */
-function located<T>({ reader, start, info }: Proto, read: () => T): T {
-  try {
-    return read()
-  } catch (error) {
-    if (!(error instanceof ModelTestError) || error.file !== undefined) throw error
-    throw new ModelTestError(error.code, `tensor "${info.name}": ${error.message}`, {
-      file: reader.source.name,
-      offset: start,
-      hint: error.hint,
-      cause: error.cause,
-    })
-  }
 }
 
 function malformed(message: string): ModelTestError {
