@@ -1,0 +1,37 @@
+/** Local functions: which one a node calls, and which ones a set of nodes needs. */
+import type { FunctionEntry, ModelIndex, NodeEntry } from '../onnx/model-index.ts'
+
+export function functionCalled(model: ModelIndex, node: NodeEntry): FunctionEntry | undefined {
+  return model.functions.length === 0 ? undefined : functionsByKey(model).get(key(node.domain, node.opType, node.overload))
+}
+
+/** The functions that the nodes call, directly or through others, in the order of the file. */
+export function functionsNeeded(model: ModelIndex, nodes: Iterable<NodeEntry>): readonly FunctionEntry[] {
+  if (model.functions.length === 0) return NONE
+  const needed = new Set<FunctionEntry>()
+  const open = [...nodes]
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    for (const { graph } of node.subgraphs) open.push(...graph.nodes)
+    const callee = functionCalled(model, node)
+    if (callee === undefined || needed.has(callee)) continue
+    needed.add(callee)
+    open.push(...callee.nodes)
+  }
+  return model.functions.filter((entry) => needed.has(entry))
+}
+
+const NONE: readonly FunctionEntry[] = []
+
+const byModel = new WeakMap<ModelIndex, Map<string, FunctionEntry>>()
+
+function functionsByKey(model: ModelIndex): Map<string, FunctionEntry> {
+  const known = byModel.get(model)
+  if (known !== undefined) return known
+  const functions = new Map(model.functions.map((entry) => [key(entry.domain, entry.name, entry.overload), entry]))
+  byModel.set(model, functions)
+  return functions
+}
+
+function key(domain: string, name: string, overload: string): string {
+  return JSON.stringify([domain === 'ai.onnx' ? '' : domain, name, overload])
+}

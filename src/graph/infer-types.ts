@@ -1,0 +1,172 @@
+/**
+ * The type of every value of a graph and its subgraphs.
+ *
+ * What a runtime reported counts first, then what the file declares, then the dtype rules
+ * (which know no shapes). Values about which nothing can be said are absent from the table.
+ */
+import { WireReader } from '../bytes/wire-reader.ts'
+import { constantContent, isConstant } from '../onnx/constant.ts'
+import type { FunctionEntry, ModelIndex, NodeEntry, ValueEntry } from '../onnx/model-index.ts'
+import { type Dim, readValueInfoType, tensorType, type ValueType } from '../onnx/value-type.ts'
+import { onnxFromDtype } from '../tensor/dtype.ts'
+import { type ElementType, outputTypes } from './dtype-rules.ts'
+import { functionCalled } from './functions.ts'
+import { topologicalOrder } from './order.ts'
+import type { GraphNode, ScopedGraph, Value } from './resolve.ts'
+
+export type TypeTable = ReadonlyMap<Value, ValueType>
+
+/** Types by the unique names of the values of one graph, as a runtime reports them. */
+export type ReportedTypes = (graph: ScopedGraph) => ReadonlyMap<string, ValueType> | undefined
+
+export function inferTypes(main: ScopedGraph, reported: ReportedTypes = () => undefined): TypeTable {
+  const inference = new Inference(main.model, reported)
+  inference.graph(main, [])
+  return inference.types
+}
+
+class Inference {
+  readonly types = new Map<Value, ValueType>()
+  readonly #model: ModelIndex
+  readonly #reader: WireReader
+  readonly #reported: ReportedTypes
+  #calls = 0
+
+  constructor(model: ModelIndex, reported: ReportedTypes) {
+    this.#model = model
+    this.#reader = new WireReader(model.source)
+    this.#reported = reported
+  }
+
+  /** `formals`: what is known of the formal inputs of a body from the node that holds it. */
+  graph(graph: ScopedGraph, formals: readonly (ValueType | undefined)[]): void {
+    const declared = this.#declarations(graph)
+    const reported = this.#reported(graph)
+    const known = (value: Value): ValueType | undefined => reported?.get(value.name) ?? declared(value)
+    for (const [slot, value] of graph.inputs.entries()) this.#set(value, declared(value) ?? formals[slot])
+    for (const value of graph.values) {
+      if (value.origin.kind !== 'initializer') continue
+      const { info } = value.origin.entry
+      this.#set(value, tensorType(info.dataType, info.dims))
+    }
+    for (const node of topologicalOrder(graph)) {
+      const inferred = this.#node(node)
+      for (const [slot, value] of node.outputs.entries()) {
+        if (value !== undefined) this.#set(value, known(value) ?? inferred[slot])
+      }
+    }
+  }
+
+  #set(value: Value, type: ValueType | undefined): void {
+    if (type !== undefined) this.types.set(value, type)
+  }
+
+  #declarations(graph: ScopedGraph): (value: Value) => ValueType | undefined {
+    const entries = new Map<string, ValueEntry>()
+    const { valueInfos, outputs, inputs } = graph.index
+    for (const entry of [...valueInfos, ...outputs, ...inputs]) entries.set(entry.name, entry)
+    return (value) => {
+      // A declaration of a name that is used twice may be about the other value.
+      const entry = value.name === value.written || value.origin.kind === 'input' ? entries.get(value.written) : undefined
+      return entry === undefined ? undefined : readValueInfoType(this.#reader, entry.start, entry.stop)
+    }
+  }
+
+  #node(node: GraphNode): (ValueType | undefined)[] {
+    const { entry } = node
+    if (isConstant(entry)) return [this.#constant(entry)]
+    if (node.subgraphs.length > 0) return this.#controlFlow(node)
+    const inputs = node.inputs.map((value) => (value === undefined ? undefined : this.types.get(value)))
+    return this.#operator(entry, inputs)
+  }
+
+  #operator(entry: NodeEntry, inputs: readonly (ValueType | undefined)[]): (ValueType | undefined)[] {
+    const callee = functionCalled(this.#model, entry)
+    if (callee !== undefined) return this.#calls++ < MAX_CALLS ? this.#call(callee, inputs) : []
+    const elements = outputTypes({ source: this.#model.source, node: entry, inputs: inputs.map(elementType) })
+    return elements.map((element) => typeOfElement(element, inputs[0]))
+  }
+
+  #call(callee: FunctionEntry, inputs: readonly (ValueType | undefined)[]): (ValueType | undefined)[] {
+    const local = new Map<string, ValueType>()
+    for (const [slot, name] of callee.inputs.entries()) {
+      const type = inputs[slot]
+      if (type !== undefined) local.set(name, type)
+    }
+    for (const node of callee.nodes) {
+      const inner = node.inputs.map((name) => local.get(name))
+      const outer = isConstant(node) ? [this.#constant(node)] : this.#operator(node, inner)
+      for (const [slot, name] of node.outputs.entries()) {
+        const type = outer[slot]
+        if (type !== undefined) local.set(name, type)
+      }
+    }
+    return callee.outputs.map((name) => dtypeOnly(local.get(name)))
+  }
+
+  #constant(entry: NodeEntry): ValueType | undefined {
+    const content = constantContent(this.#model.source, entry)
+    if (content.kind === 'tensor') return tensorType(content.info.dataType, content.info.dims)
+    if (content.kind === 'sparse') return undefined
+    return tensorType(onnxFromDtype(content.tensor.dtype), content.tensor.shape)
+  }
+
+  #controlFlow(node: GraphNode): (ValueType | undefined)[] {
+    const outer = node.inputs.map((value) => (value === undefined ? undefined : this.types.get(value)))
+    for (const body of node.subgraphs) this.graph(body, formalTypes(node, outer))
+    const bodies = node.subgraphs.map((body) => body.outputs.map((value) => this.types.get(value)))
+    return node.outputs.map((_, slot) => {
+      const candidates = bodies.map((body) => body[slot + skippedOutputs(node)])
+      return dtypeOnly(candidates.find((type) => type !== undefined) ?? stateType(node, outer, slot))
+    })
+  }
+}
+
+/** Functions may call functions, and a hostile file makes them call themselves or fan out without end. */
+const MAX_CALLS = 1000
+
+const SCALAR: readonly Dim[] = []
+const [INT64, BOOL] = [7, 9]
+
+/** The types of a body's formal inputs; shapes of loop state may change from turn to turn. */
+function formalTypes(node: GraphNode, outer: readonly (ValueType | undefined)[]): (ValueType | undefined)[] {
+  switch (node.entry.opType) {
+    case 'Loop':
+      return [tensorType(INT64, SCALAR), tensorType(BOOL, SCALAR), ...outer.slice(2).map(dtypeOnly)]
+    case 'Scan':
+      // Up to opset 8 the first input is the optional sequence lengths.
+      return (node.entry.inputs[0] === '' ? outer.slice(1) : outer).map(dtypeOnly)
+    case 'SequenceMap':
+      return []
+    default:
+      return []
+  }
+}
+
+/** A Loop's body gives its condition first, which is no output of the node. */
+function skippedOutputs(node: GraphNode): number {
+  return node.entry.opType === 'Loop' ? 1 : 0
+}
+
+function stateType(node: GraphNode, outer: readonly (ValueType | undefined)[], slot: number): ValueType | undefined {
+  return node.entry.opType === 'Loop' ? outer[slot + 2] : undefined
+}
+
+function dtypeOnly(type: ValueType | undefined): ValueType | undefined {
+  return type?.kind === 'tensor' ? tensorType(type.dataType) : type
+}
+
+function elementType(type: ValueType | undefined): ElementType | undefined {
+  if (type === undefined) return undefined
+  if (type.kind === 'tensor') return type.dataType
+  return type.kind === 'sequence' || type.kind === 'optional' || type.kind === 'map' ? type.kind : undefined
+}
+
+/** A rule that passes a sequence on passes its whole type on. */
+function typeOfElement(element: ElementType | undefined, first: ValueType | undefined): ValueType | undefined {
+  if (element === undefined) return undefined
+  if (typeof element === 'number') return tensorType(element)
+  return first?.kind === element ? first : { kind: element, encoded: NO_BYTES }
+}
+
+const NO_BYTES = new Uint8Array(0)

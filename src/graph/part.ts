@@ -1,0 +1,71 @@
+/**
+ * A part: some nodes of a graph, and what they read from and give to the outside.
+ *
+ * Weights and folded values go along with the part; everything else that it reads is an input.
+ */
+import type { MessageWriter } from '../bytes/wire-writer.ts'
+import type { ValueType } from '../onnx/value-type.ts'
+import type { Tensor } from '../tensor/tensor.ts'
+import { composeModel } from './compose.ts'
+import { type GraphNode, isWeight, readsOf, type ScopedGraph, type Value } from './resolve.ts'
+import type { WeightPolicy } from './weights.ts'
+
+export interface Boundary {
+  readonly inputs: readonly Value[]
+  readonly outputs: readonly Value[]
+  readonly weights: readonly Value[]
+  readonly folded: ReadonlyMap<Value, Tensor>
+}
+
+export interface Part extends Boundary {
+  /** `<stem>_layer_<OpType>_<n>`. */
+  readonly name: string
+  /** Where the graph is: '' for the main graph, else `If_0/then_branch` and so on inwards. */
+  readonly scope: string
+  readonly graph: ScopedGraph
+  /** In an order that runs. */
+  readonly nodes: readonly GraphNode[]
+  /** Positions among the nodes of the graph that are no Constants. */
+  readonly nodeIndices: readonly number[]
+  /** Why nodes that no group names stand together; undefined for ordinary parts. */
+  readonly merged: string | undefined
+}
+
+export function extractPart(
+  part: Part,
+  typeOf: (value: Value) => ValueType | undefined,
+  policy: WeightPolicy,
+): MessageWriter {
+  const metadata = { node_index: part.nodeIndices.join(',') }
+  return composeModel({ ...part, model: part.graph.model, metadata }, typeOf, policy)
+}
+
+export function boundaryOf(nodes: readonly GraphNode[], known: ReadonlyMap<Value, Tensor>): Boundary {
+  const own = new Set(nodes)
+  const [inputs, weights] = [new Set<Value>(), new Set<Value>()]
+  const folded = new Map<Value, Tensor>()
+  for (const node of nodes) {
+    for (const value of readsOf(node)) {
+      if (value.origin.kind === 'node' && own.has(value.origin.node)) continue
+      const constant = known.get(value)
+      if (isWeight(value)) weights.add(value)
+      else if (constant !== undefined) folded.set(value, constant)
+      else inputs.add(value)
+    }
+  }
+  return { inputs: [...inputs], outputs: outputsOf(nodes, own), weights: [...weights], folded }
+}
+
+/** A node whose outputs nobody reads still computes something to be tested. */
+function outputsOf(nodes: readonly GraphNode[], own: ReadonlySet<GraphNode>): Value[] {
+  const outputs: Value[] = []
+  for (const node of nodes) {
+    for (const value of node.outputs) {
+      if (value !== undefined && (value.isOutput || value.consumers.some((consumer) => !own.has(consumer)))) {
+        outputs.push(value)
+      }
+    }
+  }
+  if (outputs.length > 0) return outputs
+  return nodes.flatMap((node) => node.outputs.filter((value) => value !== undefined && value.consumers.length === 0)) as Value[]
+}

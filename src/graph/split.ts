@@ -1,0 +1,107 @@
+/**
+ * A model -> its parts: the layers of the main graph and of every subgraph.
+ *
+ * The parts of the main graph, run one after another, compute what the model computes. The
+ * bodies of If, Loop and Scan are split too; their parts read captured values as inputs.
+ */
+import type { ValueType } from '../onnx/value-type.ts'
+import { isConstant } from '../onnx/constant.ts'
+import type { Tensor } from '../tensor/tensor.ts'
+import { boundaryOf, type Part } from './part.ts'
+import { partition } from './partition.ts'
+import type { GraphNode, ScopedGraph, Value } from './resolve.ts'
+
+export interface SplitOptions {
+  /** What the names of parts start with: the model's file name without `.onnx`. */
+  readonly stem: string
+  /**
+   * Sequences of op types that stay in one part when each is the only reader of the one before.
+   * @default [['Conv', 'Clip']]
+   */
+  readonly groups?: readonly (readonly string[])[]
+  readonly typeOf: (value: Value) => ValueType | undefined
+  /** Values known without running, see `foldShapes`. */
+  readonly folded?: ReadonlyMap<Value, Tensor>
+  /**
+   * Which tensors can be fed to a model and fetched from it, by TensorProto.DataType. Nodes
+   * that pass each other anything else stand in one part.
+   * @default all
+   */
+  readonly canCross?: (dataType: number) => boolean
+}
+
+export const DEFAULT_GROUPS: readonly (readonly string[])[] = [['Conv', 'Clip']]
+
+export function splitGraph(graph: ScopedGraph, options: SplitOptions): Part[] {
+  const parts: Part[] = []
+  splitInto(parts, graph, `${options.stem}_layer`, '', options)
+  return withUniqueNames(parts)
+}
+
+function splitInto(parts: Part[], graph: ScopedGraph, prefix: string, scope: string, options: SplitOptions): void {
+  const { groups = DEFAULT_GROUPS, folded = NONE_KNOWN } = options
+  const indices = nodeIndices(graph)
+  const sets = partition(graph, { groups, bound: (value) => whyBound(value, options) })
+  for (const [n, { nodes, merged }] of sets.entries()) {
+    const label = `${cleanName(nodes[0]!.entry.opType)}_${n}`
+    const name = `${prefix}_${label}`
+    const positions = nodes.map((node) => indices[node.position]!)
+    parts.push({ name, scope, graph, nodes, nodeIndices: positions, merged, ...boundaryOf(nodes, folded) })
+    for (const node of nodes) {
+      for (const [at, body] of node.subgraphs.entries()) {
+        const branch = branchLabel(node, at)
+        const inner = nodes.length === 1 ? '' : `${cleanName(node.entry.opType)}_${indices[node.position]}_`
+        splitInto(parts, body, `${name}_${inner}${branch}`, joinScope(scope, `${label}/${inner}${branch}`), options)
+      }
+    }
+  }
+}
+
+const NONE_KNOWN: ReadonlyMap<Value, Tensor> = new Map()
+
+function whyBound(value: Value, { typeOf, canCross }: SplitOptions): string | undefined {
+  const type = typeOf(value)
+  if (type === undefined) return undefined
+  if (type.kind !== 'tensor') return `"${value.name}" is a ${type.kind}, which cannot be fed to a model`
+  if (canCross === undefined || canCross(type.dataType)) return undefined
+  return `"${value.name}" has a data type that cannot be fed to a model`
+}
+
+/** Positions among the nodes that are no Constants. */
+function nodeIndices(graph: ScopedGraph): number[] {
+  let next = 0
+  return graph.nodes.map((node) => (isConstant(node.entry) ? -1 : next++))
+}
+
+/** `then_branch` reads `then`; several graphs of one attribute are numbered. */
+function branchLabel(node: GraphNode, at: number): string {
+  const { subgraphs } = node.entry
+  const { attribute } = subgraphs[at]!
+  const same = subgraphs.filter((entry) => entry.attribute === attribute)
+  const label = cleanName(attribute.replace(/_branch$/, ''))
+  return same.length === 1 ? label : `${label}${subgraphs.slice(0, at).filter((entry) => entry.attribute === attribute).length}`
+}
+
+function joinScope(outer: string, inner: string): string {
+  return outer === '' ? inner : `${outer}/${inner}`
+}
+
+/** Names become file and test names, and a model may call an operator anything. */
+function cleanName(text: string): string {
+  const clean = text.replaceAll(/[^A-Za-z0-9_.-]/g, '_').slice(0, MAX_LABEL)
+  return clean === '' ? '_' : clean
+}
+
+const MAX_LABEL = 64
+
+/** An operator called `If_0_then_Relu` can end up with the name of another part. */
+function withUniqueNames(parts: Part[]): Part[] {
+  const taken = new Set<string>()
+  return parts.map((part) => {
+    let { name } = part
+    for (let count = 2; taken.has(name); count++) name = `${part.name}~${count}`
+    taken.add(name)
+    return name === part.name ? part : { ...part, name }
+  })
+}
+

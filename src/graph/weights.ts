@@ -1,0 +1,96 @@
+/**
+ * Weights in a part: an initializer or a Constant node -> an initializer of the new model.
+ *
+ * Small ones are copied. Large ones can be referenced where they lie, in the model file or in
+ * its external data, so that a part of a model of many gigabytes costs some kilobytes.
+ */
+import type { ByteSource } from '../bytes/byte-source.ts'
+import { WireReader } from '../bytes/wire-reader.ts'
+import { MessageWriter } from '../bytes/wire-writer.ts'
+import { constantContent } from '../onnx/constant.ts'
+import { GRAPH } from '../onnx/fields.ts'
+import type { Range } from '../onnx/model-index.ts'
+import { renameSparse, rewriteTensor } from '../onnx/tensor-rewrite.ts'
+import { type ExternalData, readTensorInfo, type TensorInfo, tensorProtoBytes } from '../tensor/tensor-proto.ts'
+import type { Tensor } from '../tensor/tensor.ts'
+import type { Value } from './resolve.ts'
+
+export type WeightPolicy =
+  /** Everything into the part; external data is read from what `external` opens. */
+  | { readonly kind: 'inline'; readonly external: OpenExternal }
+  /**
+   * Data of `minBytes` or more stays where it is. `location` is what the model file itself is
+   * called in the folder that the runtime is told to look in.
+   */
+  | { readonly kind: 'reference'; readonly location: string; readonly minBytes: number }
+
+/** The file that an initializer's external data lies in, checked to be inside the model's folder. */
+export type OpenExternal = (location: string, tensorName: string) => ByteSource
+
+/** Appends the initializer for a weight to a graph message. */
+export function addWeight(graph: MessageWriter, value: Value, policy: WeightPolicy, name: string = value.name): void {
+  const { source } = value.graph.model
+  const { origin } = value
+  if (origin.kind === 'initializer') {
+    const { entry } = origin
+    if (entry.sparse) graph.messageField(GRAPH.sparseInitializer, renameSparse(source, entry, name))
+    else addTensor(graph, source, entry, entry.info, name, policy)
+    return
+  }
+  if (origin.kind !== 'node') throw new TypeError(`"${value.name}" is no weight`)
+  const content = constantContent(source, origin.node.entry)
+  if (content.kind === 'tensor') addTensor(graph, source, content.range, content.info, name, policy)
+  else if (content.kind === 'sparse') graph.messageField(GRAPH.sparseInitializer, renameSparse(source, content.range, name))
+  else addConstant(graph, name, content.tensor)
+}
+
+export function addConstant(graph: MessageWriter, name: string, tensor: Tensor): void {
+  graph.bytesField(GRAPH.initializer, tensorProtoBytes(name, tensor))
+}
+
+/** Bytes that a weight's data takes, wherever they lie. */
+export function weightBytes(value: Value): number {
+  const info = weightInfo(value)
+  return info?.dataBytes ?? 0
+}
+
+export function weightInfo(value: Value): TensorInfo | undefined {
+  const { origin } = value
+  if (origin.kind === 'initializer') return origin.entry.info
+  if (origin.kind !== 'node') return undefined
+  const content = constantContent(value.graph.model.source, origin.node.entry)
+  if (content.kind !== 'tensor') return undefined
+  return readTensorInfo(new WireReader(value.graph.model.source), content.range.start, content.range.stop)
+}
+
+function addTensor(
+  graph: MessageWriter,
+  source: ByteSource,
+  range: Range,
+  info: TensorInfo,
+  name: string,
+  policy: WeightPolicy,
+): void {
+  const moved = movedData(info, policy)
+  if (moved === undefined && info.name === name) graph.sliceField(GRAPH.initializer, { source, ...bounds(range) })
+  else graph.messageField(GRAPH.initializer, rewriteTensor(source, range, { name, ...moved }))
+}
+
+function movedData(
+  info: TensorInfo,
+  policy: WeightPolicy,
+): { raw: { source: ByteSource; start: number; stop: number } } | { external: ExternalData } | undefined {
+  if (policy.kind === 'inline') {
+    if (info.external === undefined) return undefined
+    const { location, offset, length } = info.external
+    const source = policy.external(location, info.name)
+    return { raw: { source, start: offset, stop: length === undefined ? source.size : offset + length } }
+  }
+  if (info.raw === undefined || info.raw.stop - info.raw.start < policy.minBytes) return undefined
+  const { start, stop } = info.raw
+  return { external: { location: policy.location, offset: start, length: stop - start } }
+}
+
+function bounds({ start, stop }: Range): Range {
+  return { start, stop }
+}

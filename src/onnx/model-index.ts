@@ -1,0 +1,369 @@
+/**
+ * The index of a model: where every node, initializer, value and function lies in the file.
+ *
+ * One pass over the wire format; weights are stepped over, never read. Offsets are absolute
+ * in the source, also inside subgraphs, so any piece can be sliced out without its parents.
+ * A message that is split over several fields counts as one, as protobuf demands.
+ */
+import type { ByteSource } from '../bytes/byte-source.ts'
+import { BYTES, MAX_DEPTH, VARINT, WireReader } from '../bytes/wire-reader.ts'
+import { ModelTestError } from '../errors.ts'
+import { readTensorInfo, type TensorInfo } from '../tensor/tensor-proto.ts'
+import { ATTRIBUTE, ENTRY, FUNCTION, GRAPH, MODEL, NODE, OPSET, SPARSE, VALUE_INFO } from './fields.ts'
+import { checkLooksLikeOnnx } from './sniff.ts'
+
+export interface Range {
+  readonly start: number
+  readonly stop: number
+}
+
+export interface ModelIndex {
+  readonly source: ByteSource
+  readonly irVersion: number
+  readonly producer: string
+  readonly opsets: readonly OpsetImport[]
+  readonly metadata: readonly (readonly [key: string, value: string])[]
+  readonly graph: GraphIndex
+  readonly functions: readonly FunctionEntry[]
+  /** All other fields of the model, tags included, in file order. */
+  readonly rest: readonly FieldRange[]
+}
+
+export interface OpsetImport {
+  readonly domain: string
+  readonly version: number
+}
+
+/** A whole field: its number, and its bytes from tag to end. */
+export interface FieldRange extends Range {
+  readonly field: number
+}
+
+export interface GraphIndex {
+  readonly name: string
+  readonly nodes: readonly NodeEntry[]
+  readonly initializers: readonly InitializerEntry[]
+  readonly inputs: readonly ValueEntry[]
+  readonly outputs: readonly ValueEntry[]
+  readonly valueInfos: readonly ValueEntry[]
+  /** All other fields, tags included. */
+  readonly rest: readonly FieldRange[]
+}
+
+export interface NodeEntry extends Range {
+  readonly name: string
+  readonly opType: string
+  readonly domain: string
+  readonly overload: string
+  readonly inputs: readonly string[]
+  readonly outputs: readonly string[]
+  readonly subgraphs: readonly SubgraphEntry[]
+}
+
+export interface SubgraphEntry {
+  /** Name of the attribute that holds it. */
+  readonly attribute: string
+  readonly graph: GraphIndex
+}
+
+export interface InitializerEntry extends Range {
+  readonly name: string
+  readonly info: TensorInfo
+  readonly sparse: boolean
+}
+
+/** A ValueInfoProto; its type is read on demand. */
+export interface ValueEntry extends Range {
+  readonly name: string
+}
+
+export interface FunctionEntry extends Range {
+  readonly domain: string
+  readonly name: string
+  readonly overload: string
+  readonly inputs: readonly string[]
+  readonly outputs: readonly string[]
+  readonly nodes: readonly NodeEntry[]
+}
+
+/**
+ * Names, nodes and values in one model, at most. The largest real models have some hundred
+ * thousand; a file of empty fields would otherwise cost a hundred times its size in memory.
+ */
+const MAX_ENTRIES = 5_000_000
+
+/** Each level of subgraph is three levels of messages: node, attribute, graph. */
+const MAX_SUBGRAPH_DEPTH = Math.floor(MAX_DEPTH / 3)
+
+export function indexModel(source: ByteSource): ModelIndex {
+  checkLooksLikeOnnx(source)
+  const model = new Indexer(source).model()
+  checkComplete(model)
+  return model
+}
+
+function checkComplete({ source, irVersion, opsets, graph }: ModelIndex & { graph: GraphIndex | undefined }): void {
+  const missing =
+    irVersion === 0
+      ? 'no IR version'
+      : graph === undefined
+        ? 'no graph'
+        : irVersion >= 3 && opsets.length === 0
+          ? 'no opset import'
+          : undefined
+  if (missing === undefined) return
+  throw new ModelTestError('MALFORMED_MODEL', `the model has ${missing}`, {
+    file: source.name,
+    offset: source.size,
+    hint: 'The file ends too early or is not an ONNX model; download or export it again.',
+  })
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer E)[] ? E[] : T[K] }
+
+class Indexer {
+  readonly #reader: WireReader
+  readonly #source: ByteSource
+  #entries = 0
+
+  constructor(source: ByteSource) {
+    this.#source = source
+    this.#reader = new WireReader(source)
+  }
+
+  model(): ModelIndex & { graph: GraphIndex } {
+    const reader = this.#reader
+    const model = {
+      source: this.#source,
+      irVersion: 0,
+      producer: '',
+      opsets: [] as OpsetImport[],
+      metadata: [] as [string, string][],
+      graph: undefined as Mutable<GraphIndex> | undefined,
+      functions: [] as FunctionEntry[],
+      rest: [] as FieldRange[],
+    }
+    this.#each(0, this.#source.size, (field) => {
+      if (field === MODEL.graph) {
+        const { start, stop } = this.#message('the graph')
+        model.graph ??= emptyGraph()
+        this.#graph(model.graph, start, stop, 0)
+        return
+      }
+      if (field === MODEL.functions) {
+        const { start, stop } = this.#message('a function')
+        model.functions.push(this.#function(start, stop))
+        return
+      }
+      this.#count()
+      model.rest.push({ field, start: reader.fieldStart, stop: reader.stop })
+      if (field === MODEL.irVersion) model.irVersion = this.#integer('the IR version')
+      else if (field === MODEL.producerName || field === MODEL.producerVersion) {
+        model.producer = `${model.producer} ${this.#string('the producer')}`.trim()
+      } else if (field === MODEL.opsetImport) model.opsets.push(this.#opset())
+      else if (field === MODEL.metadataProps) model.metadata.push(this.#entry())
+    })
+    return model as ModelIndex & { graph: GraphIndex }
+  }
+
+  #graph(graph: Mutable<GraphIndex>, start: number, stop: number, depth: number): void {
+    const reader = this.#reader
+    if (depth > MAX_SUBGRAPH_DEPTH) {
+      throw reader.malformed(`subgraphs are nested more than ${MAX_SUBGRAPH_DEPTH} deep`, start)
+    }
+    this.#each(start, stop, (field) => {
+      switch (field) {
+        case GRAPH.node: {
+          const range = this.#message('a node')
+          graph.nodes.push(this.#node(range.start, range.stop, depth))
+          return
+        }
+        case GRAPH.initializer: {
+          const range = this.#message('an initializer')
+          const info = readTensorInfo(reader, range.start, range.stop)
+          graph.initializers.push({ ...range, name: info.name, info, sparse: false })
+          return
+        }
+        case GRAPH.sparseInitializer: {
+          const range = this.#message('a sparse initializer')
+          graph.initializers.push(this.#sparseInitializer(range.start, range.stop))
+          return
+        }
+        case GRAPH.input:
+          graph.inputs.push(this.#value('a graph input'))
+          return
+        case GRAPH.output:
+          graph.outputs.push(this.#value('a graph output'))
+          return
+        case GRAPH.valueInfo:
+          graph.valueInfos.push(this.#value('a value info'))
+          return
+        default:
+          this.#count()
+          graph.rest.push({ field, start: reader.fieldStart, stop: reader.stop })
+          if (field === GRAPH.name) graph.name = this.#string('the graph name')
+      }
+    })
+  }
+
+  #node(start: number, stop: number, depth: number): NodeEntry {
+    const node = {
+      start,
+      stop,
+      name: '',
+      opType: '',
+      domain: '',
+      overload: '',
+      inputs: [] as string[],
+      outputs: [] as string[],
+      subgraphs: NO_SUBGRAPHS as SubgraphEntry[],
+    }
+    this.#each(start, stop, (field) => {
+      if (field === NODE.input) node.inputs.push(this.#string('an input name'))
+      else if (field === NODE.output) node.outputs.push(this.#string('an output name'))
+      else if (field === NODE.opType) node.opType = this.#string('an op type')
+      else if (field === NODE.name) node.name = this.#string('a node name')
+      else if (field === NODE.domain) node.domain = this.#string('a domain')
+      else if (field === NODE.overload) node.overload = this.#string('an overload')
+      else if (field === NODE.attribute) {
+        const range = this.#message('an attribute')
+        const found = this.#subgraphs(range.start, range.stop, depth)
+        if (found.length > 0) node.subgraphs = [...node.subgraphs, ...found]
+      }
+    })
+    return node
+  }
+
+  #subgraphs(start: number, stop: number, depth: number): SubgraphEntry[] {
+    let attribute = ''
+    let single: Mutable<GraphIndex> | undefined
+    const graphs: Mutable<GraphIndex>[] = []
+    this.#each(start, stop, (field) => {
+      if (field === ATTRIBUTE.name) attribute = this.#string('an attribute name')
+      else if (field === ATTRIBUTE.g) {
+        const range = this.#message('a subgraph')
+        single ??= emptyGraph()
+        this.#graph(single, range.start, range.stop, depth + 1)
+      } else if (field === ATTRIBUTE.graphs) {
+        const range = this.#message('a subgraph')
+        const graph = emptyGraph()
+        graphs.push(graph)
+        this.#graph(graph, range.start, range.stop, depth + 1)
+      }
+    })
+    if (single === undefined && graphs.length === 0) return NO_SUBGRAPHS as SubgraphEntry[]
+    return [...(single === undefined ? [] : [single]), ...graphs].map((graph) => ({ attribute, graph }))
+  }
+
+  #function(start: number, stop: number): FunctionEntry {
+    const fn = {
+      start,
+      stop,
+      domain: '',
+      name: '',
+      overload: '',
+      inputs: [] as string[],
+      outputs: [] as string[],
+      nodes: [] as NodeEntry[],
+    }
+    this.#each(start, stop, (field) => {
+      if (field === FUNCTION.name) fn.name = this.#string('a function name')
+      else if (field === FUNCTION.domain) fn.domain = this.#string('a function domain')
+      else if (field === FUNCTION.overload) fn.overload = this.#string('an overload')
+      else if (field === FUNCTION.input) fn.inputs.push(this.#string('a function input'))
+      else if (field === FUNCTION.output) fn.outputs.push(this.#string('a function output'))
+      else if (field === FUNCTION.node) {
+        const range = this.#message('a node')
+        fn.nodes.push(this.#node(range.start, range.stop, 0))
+      }
+    })
+    return fn
+  }
+
+  #sparseInitializer(start: number, stop: number): InitializerEntry {
+    let info: TensorInfo | undefined
+    let dims: number[] = []
+    this.#each(start, stop, (field) => {
+      if (field === SPARSE.values) {
+        const range = this.#message('sparse values')
+        info = readTensorInfo(this.#reader, range.start, range.stop)
+      } else if (field === SPARSE.dims) {
+        dims = [...dims, ...[...this.#reader.integers('a dimension')].map(Number)]
+      }
+    })
+    if (info === undefined) throw this.#reader.malformed('a sparse initializer has no values', start)
+    return { start, stop, name: info.name, info: { ...info, dims }, sparse: true }
+  }
+
+  #value(what: string): ValueEntry {
+    const { start, stop } = this.#message(what)
+    let name = ''
+    this.#each(start, stop, (field) => {
+      if (field === VALUE_INFO.name) name = this.#string('a value name')
+    })
+    return { start, stop, name }
+  }
+
+  #opset(): OpsetImport {
+    const { start, stop } = this.#message('an opset import')
+    let [domain, version] = ['', 0]
+    this.#each(start, stop, (field) => {
+      if (field === OPSET.domain) domain = this.#string('a domain')
+      else if (field === OPSET.version) version = this.#integer('an opset version')
+    })
+    return { domain, version }
+  }
+
+  #entry(): [string, string] {
+    const { start, stop } = this.#message('a metadata entry')
+    let [key, value] = ['', '']
+    this.#each(start, stop, (field) => {
+      if (field === ENTRY.key) key = this.#string('a metadata key')
+      else if (field === ENTRY.value) value = this.#string('a metadata value')
+    })
+    return [key, value]
+  }
+
+  /** Calls `visit` for each field of a message; what it reads inside moves nothing outside. */
+  #each(start: number, stop: number, visit: (field: number) => void): void {
+    const reader = this.#reader
+    reader.seek(start)
+    while (reader.next(stop)) {
+      const resume = reader.stop
+      visit(reader.field)
+      reader.seek(resume)
+    }
+  }
+
+  #message(what: string): Range {
+    this.#reader.expect(BYTES, what)
+    this.#count()
+    return { start: this.#reader.start, stop: this.#reader.stop }
+  }
+
+  #string(what: string): string {
+    this.#reader.expect(BYTES, what)
+    this.#count()
+    return this.#reader.string
+  }
+
+  #integer(what: string): number {
+    this.#reader.expect(VARINT, what)
+    return this.#reader.number
+  }
+
+  #count(): void {
+    if (++this.#entries <= MAX_ENTRIES) return
+    throw new ModelTestError('MODEL_TOO_LARGE', `the model has more than ${MAX_ENTRIES} nodes, names and values`, {
+      file: this.#source.name,
+      offset: this.#reader.fieldStart,
+      hint: 'No real model is known to be this large; check where the file comes from, or split it.',
+    })
+  }
+}
+
+const NO_SUBGRAPHS: readonly SubgraphEntry[] = Object.freeze([])
+
+function emptyGraph(): Mutable<GraphIndex> {
+  return { name: '', nodes: [], initializers: [], inputs: [], outputs: [], valueInfos: [], rest: [] }
+}

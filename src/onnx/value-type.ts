@@ -1,0 +1,170 @@
+/**
+ * The type of a value: TypeProto <-> ValueType.
+ *
+ * Tensors are taken apart, since everything asks for their dtype and shape. The other kinds
+ * (sequence, map, optional, …) are carried as the bytes they came in.
+ */
+import { BYTES, MAX_DEPTH, VARINT, type WireReader } from '../bytes/wire-reader.ts'
+import { MessageWriter } from '../bytes/wire-writer.ts'
+import { DIM, SHAPE, TENSOR_TYPE, TYPE, VALUE_INFO } from './fields.ts'
+
+/** A fixed size, a symbol, or nothing known. */
+export type Dim = number | string | undefined
+
+export interface TensorType {
+  readonly kind: 'tensor'
+  /** TensorProto.DataType. */
+  readonly dataType: number
+  /** Undefined: not even the rank is known. */
+  readonly shape: readonly Dim[] | undefined
+}
+
+export interface OpaqueType {
+  readonly kind: 'sparse' | 'sequence' | 'optional' | 'map' | 'opaque'
+  /** The TypeProto; empty when only the kind is known. */
+  readonly encoded: Uint8Array
+}
+
+export type ValueType = TensorType | OpaqueType
+
+export function tensorType(dataType: number, shape?: readonly Dim[]): TensorType {
+  return { kind: 'tensor', dataType, shape }
+}
+
+/** Reads the type in a ValueInfoProto; undefined when it declares none. */
+export function readValueInfoType(reader: WireReader, start: number, stop: number): ValueType | undefined {
+  reader.seek(start)
+  let type: ValueType | undefined
+  while (reader.next(stop)) {
+    if (reader.field !== VALUE_INFO.type) continue
+    reader.expect(BYTES, 'the type of a value')
+    const resume = reader.stop
+    type = readType(reader, reader.start, reader.stop) ?? type
+    reader.seek(resume)
+  }
+  return type
+}
+
+function readType(reader: WireReader, start: number, stop: number, depth = 0): ValueType | undefined {
+  reader.seek(start)
+  let type: ValueType | undefined
+  while (reader.next(stop)) {
+    const kind = KINDS.get(reader.field)
+    if (kind === undefined) continue
+    reader.expect(BYTES, 'a type')
+    if (kind !== 'tensor') {
+      checkElementType(reader, kind, depth)
+      return { kind, encoded: reader.source.read(start, stop - start).slice() }
+    }
+    const resume = reader.stop
+    type = readTensorType(reader, reader.start, reader.stop)
+    reader.seek(resume)
+  }
+  return type
+}
+
+export function valueInfo(name: string, type: ValueType | undefined): MessageWriter {
+  const info = new MessageWriter().stringField(VALUE_INFO.name, name)
+  const isKnown = type !== undefined && (type.kind === 'tensor' || type.encoded.length > 0)
+  return !isKnown ? info : info.messageField(VALUE_INFO.type, typeMessage(type))
+}
+
+export function describeType(type: ValueType | undefined, dtypeName: (code: number) => string): string {
+  if (type === undefined) return 'unknown'
+  if (type.kind !== 'tensor') return type.kind
+  const dims = type.shape?.map((dim) => (dim === undefined || dim === '' ? '?' : String(dim)))
+  return dims === undefined ? `${dtypeName(type.dataType)}[…]` : `${dtypeName(type.dataType)}[${dims.join(', ')}]`
+}
+
+const KINDS = new Map<number, ValueType['kind']>([
+  [TYPE.tensor, 'tensor'],
+  [TYPE.sequence, 'sequence'],
+  [TYPE.map, 'map'],
+  [TYPE.opaque, 'opaque'],
+  [TYPE.sparse, 'sparse'],
+  [TYPE.optional, 'optional'],
+])
+
+const ELEMENT_FIELDS: Partial<Record<ValueType['kind'], number>> = { sequence: 1, optional: 1, map: 2 }
+
+function readTensorType(reader: WireReader, start: number, stop: number): TensorType | undefined {
+  reader.seek(start)
+  let dataType = 0
+  let shape: Dim[] | undefined
+  while (reader.next(stop)) {
+    if (reader.field === TENSOR_TYPE.elemType) {
+      reader.expect(VARINT, 'an element type')
+      dataType = reader.number
+    } else if (reader.field === TENSOR_TYPE.shape) {
+      reader.expect(BYTES, 'a shape')
+      const resume = reader.stop
+      shape = readShape(reader, reader.start, reader.stop)
+      reader.seek(resume)
+    }
+  }
+  return dataType === 0 ? undefined : { kind: 'tensor', dataType, shape }
+}
+
+function readShape(reader: WireReader, start: number, stop: number): Dim[] {
+  reader.seek(start)
+  const shape: Dim[] = []
+  while (reader.next(stop)) {
+    if (reader.field !== SHAPE.dim) continue
+    reader.expect(BYTES, 'a dimension')
+    const resume = reader.stop
+    shape.push(readDim(reader, reader.start, reader.stop))
+    reader.seek(resume)
+  }
+  return shape
+}
+
+/** A negative size is how some exporters write "unknown". */
+function readDim(reader: WireReader, start: number, stop: number): Dim {
+  reader.seek(start)
+  let dim: Dim
+  while (reader.next(stop)) {
+    if (reader.field === DIM.value) {
+      reader.expect(VARINT, 'a dimension')
+      dim = reader.number >= 0 ? reader.number : undefined
+    } else if (reader.field === DIM.param) {
+      reader.expect(BYTES, 'a symbolic dimension')
+      dim = reader.string === '' ? undefined : reader.string
+    }
+  }
+  return dim
+}
+
+/** Runtimes recurse into element types, so depth is limited here, before any of them sees the file. */
+function checkElementType(reader: WireReader, kind: OpaqueType['kind'], depth: number): void {
+  const elementField = ELEMENT_FIELDS[kind]
+  if (elementField === undefined) return
+  if (depth >= MAX_DEPTH) throw reader.malformed(`types are nested more than ${MAX_DEPTH} deep`)
+  const { start, stop } = reader
+  reader.seek(start)
+  while (reader.next(stop)) {
+    if (reader.field !== elementField) continue
+    reader.expect(BYTES, 'an element type')
+    const resume = reader.stop
+    readType(reader, reader.start, reader.stop, depth + 1)
+    reader.seek(resume)
+  }
+}
+
+function typeMessage(type: ValueType): MessageWriter {
+  if (type.kind !== 'tensor') return new MessageWriter().raw(type.encoded)
+  const tensor = new MessageWriter().varintField(TENSOR_TYPE.elemType, type.dataType)
+  if (type.shape !== undefined) tensor.messageField(TENSOR_TYPE.shape, shapeMessage(type.shape))
+  return new MessageWriter().messageField(TYPE.tensor, tensor)
+}
+
+function shapeMessage(shape: readonly Dim[]): MessageWriter {
+  const message = new MessageWriter()
+  for (const dim of shape) message.messageField(SHAPE.dim, dimMessage(dim))
+  return message
+}
+
+function dimMessage(dim: Dim): MessageWriter {
+  const message = new MessageWriter()
+  if (typeof dim === 'number') return message.varintField(DIM.value, dim)
+  return dim === undefined ? message : message.stringField(DIM.param, dim)
+}

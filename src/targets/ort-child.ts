@@ -1,0 +1,56 @@
+/**
+ * The process that holds onnxruntime: takes jobs, gives answers, and may crash alone.
+ *
+ * Reference settings: no optimisation, one thread, so that results do not depend on the machine.
+ */
+import { getEachMessage, sendMessage } from 'execa'
+import type { InferenceSession } from 'onnxruntime-node'
+import type { OrtAnswer, OrtJob, OrtModel } from './ort-jobs.ts'
+import { loadOrt, type Ort } from './ort-runtime.ts'
+import { fromOrtTensor, toOrtTensor } from './ort-tensor.ts'
+
+interface Envelope {
+  readonly id: number
+  readonly job: OrtJob
+}
+
+const ort = await loadOrt()
+for await (const message of getEachMessage()) {
+  const { id, job } = message as unknown as Envelope
+  await sendMessage({ id, answer: await answer(ort, job) } as never)
+}
+
+async function answer(library: Ort, job: OrtJob): Promise<OrtAnswer> {
+  let session: InferenceSession
+  try {
+    session = await library.InferenceSession.create(job.model.bytes, sessionOptions(job.model))
+  } catch (error) {
+    return { kind: 'failed', step: 'load', message: (error as Error).message }
+  }
+  try {
+    if (job.kind === 'describe') return { kind: 'described', description: describe(session) }
+    const feeds = Object.fromEntries(Object.entries(job.feeds).map(([name, value]) => [name, toOrtTensor(library, value)]))
+    const results = await session.run(feeds, [...(job.fetches ?? session.outputNames)])
+    const outputs = Object.entries(results).map(([name, value]) => [name, fromOrtTensor(value as never)])
+    return { kind: 'ran', outputs: Object.fromEntries(outputs) }
+  } catch (error) {
+    return { kind: 'failed', step: 'run', message: (error as Error).message }
+  } finally {
+    await session.release()
+  }
+}
+
+function sessionOptions({ folder }: OrtModel): InferenceSession.SessionOptions {
+  return {
+    executionProviders: ['cpu'],
+    graphOptimizationLevel: 'disabled',
+    intraOpNumThreads: 1,
+    interOpNumThreads: 1,
+    logSeverityLevel: 3,
+    ...(folder === undefined ? {} : { extra: { session: { model_external_initializers_file_folder_path: folder } } }),
+  }
+}
+
+function describe({ inputMetadata, outputMetadata }: InferenceSession): Extract<OrtAnswer, { kind: 'described' }>['description'] {
+  return { inputs: inputMetadata.map((info) => ({ ...info })), outputs: outputMetadata.map((info) => ({ ...info })) }
+}

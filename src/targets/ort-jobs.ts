@@ -1,0 +1,41 @@
+/**
+ * What the process that holds onnxruntime does: describe a model's values, or run it.
+ *
+ * The messages between the two sides. Tensors and model bytes travel as they are.
+ */
+import type { Tensor } from '../tensor/tensor.ts'
+
+export interface OrtModel {
+  readonly bytes: Uint8Array
+  /** Where the model's external data lies. */
+  readonly folder?: string
+}
+
+export type OrtJob =
+  | { readonly kind: 'describe'; readonly model: OrtModel }
+  | {
+      readonly kind: 'run'
+      readonly model: OrtModel
+      readonly feeds: Readonly<Record<string, Tensor>>
+      /** @default all outputs */
+      readonly fetches?: readonly string[]
+    }
+
+export interface OrtValueInfo {
+  readonly name: string
+  readonly isTensor: boolean
+  /** The dtype, for tensors. */
+  readonly type?: string
+  /** Fixed sizes and symbols; empty for a scalar and also where the rank is not known. */
+  readonly shape?: readonly (number | string)[]
+}
+
+export interface OrtDescription {
+  readonly inputs: readonly OrtValueInfo[]
+  readonly outputs: readonly OrtValueInfo[]
+}
+
+export type OrtAnswer =
+  | { readonly kind: 'described'; readonly description: OrtDescription }
+  | { readonly kind: 'ran'; readonly outputs: Readonly<Record<string, Tensor>> }
+  | { readonly kind: 'failed'; readonly step: 'load' | 'run'; readonly message: string }
