@@ -1,0 +1,57 @@
+/**
+ * Chunks of bytes -> lines, in bounded memory.
+ *
+ * Pure. A line ends at \n, \r\n or \r, so that progress bars that redraw one line are read too. Of
+ * a line longer than MAX_LINE_LENGTH the beginning is given, the rest is passed over.
+ */
+import { stripVTControlCharacters } from 'node:util'
+
+/** In characters. Log lines are a few hundred; at this length a slow regex still ends in time. */
+export const MAX_LINE_LENGTH = 16_384
+
+export class LineSplitter {
+  readonly #decoder = new TextDecoder()
+  readonly #onLine: (line: string) => void
+  #rest = ''
+  #overlong = false
+  #endedWithReturn = false
+
+  constructor(onLine: (line: string) => void) {
+    this.#onLine = onLine
+  }
+
+  write(chunk: Uint8Array): void {
+    this.#split(this.#decoder.decode(chunk, { stream: true }))
+  }
+
+  end(): void {
+    this.#split(this.#decoder.decode())
+    if (this.#rest !== '') this.#endLine('')
+  }
+
+  #split(text: string): void {
+    if (text === '') return
+    // A \r\n may be cut in two by the end of a chunk.
+    const from = this.#endedWithReturn && text.startsWith('\n') ? 1 : 0
+    this.#endedWithReturn = text.endsWith('\r')
+
+    const parts = text.slice(from).split(/\r\n|\n|\r/)
+    const last = parts.pop() ?? ''
+    for (const part of parts) this.#endLine(part)
+    this.#keep(last)
+  }
+
+  #endLine(part: string): void {
+    this.#keep(part)
+    const line = this.#rest
+    this.#rest = ''
+    this.#overlong = false
+    if (line !== '') this.#onLine(line.includes('\u001B') ? stripVTControlCharacters(line) : line)
+  }
+
+  #keep(part: string): void {
+    if (this.#overlong || part === '') return
+    this.#rest += part.slice(0, MAX_LINE_LENGTH - this.#rest.length)
+    this.#overlong = this.#rest.length >= MAX_LINE_LENGTH
+  }
+}
