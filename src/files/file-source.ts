@@ -58,11 +58,15 @@ function openPlainFile(path: string): OpenFile {
   const stat = fstatSync(descriptor)
   if (stat.isFile()) return { descriptor, size: stat.size }
   closeSync(descriptor)
-  throw new ModelTestError('FILE_UNREADABLE', stat.isDirectory() ? 'this is a folder' : 'this is not a plain file', {
-    file: path,
-    offset: 0,
-    hint: 'Name a file; to see which models a folder holds, list its *.onnx files.',
-  })
+  throw new ModelTestError(
+    'FILE_UNREADABLE',
+    stat.isDirectory() ? 'this is a folder' : 'this is not a plain file',
+    {
+      file: path,
+      offset: 0,
+      hint: 'Name a file; to see which models a folder holds, list its *.onnx files.',
+    },
+  )
 }
 
 function readAt(path: string, descriptor: number, offset: number, length: number): Uint8Array {
@@ -85,7 +89,13 @@ function readAt(path: string, descriptor: number, offset: number, length: number
 /** One read call returns at most 2 GiB. */
 const MAX_READ = 1024 * 1024 * 1024
 
-function readSomeAt(path: string, descriptor: number, bytes: Uint8Array, done: number, offset: number): number {
+function readSomeAt(
+  path: string,
+  descriptor: number,
+  bytes: Uint8Array,
+  done: number,
+  offset: number,
+): number {
   try {
     return readSync(descriptor, bytes, done, Math.min(MAX_READ, bytes.length - done), offset + done)
   } catch (cause) {
@@ -106,6 +116,9 @@ const REASONS: Readonly<Record<string, readonly [fact: string, hint: string]>> =
 
 function unreadable(path: string, cause: unknown): ModelTestError {
   const code = (cause as NodeJS.ErrnoException).code ?? ''
-  const [fact, hint] = REASONS[code] ?? [`the file cannot be read (${(cause as Error).message})`, 'Check the disk and the path.']
+  const [fact, hint] = REASONS[code] ?? [
+    `the file cannot be read (${(cause as Error).message})`,
+    'Check the disk and the path.',
+  ]
   return new ModelTestError('FILE_UNREADABLE', fact, { file: path, offset: 0, hint, cause })
 }

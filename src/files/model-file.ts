@@ -49,16 +49,21 @@ export function openModel(path: string): ModelFile {
 export function externalPath(modelPath: string, location: string, tensorName: string): string {
   const folder = dirname(resolve(modelPath))
   const path = resolve(folder, location)
-  if (isAbsolute(location) || location.includes('\0') || !isInside(folder, path)) throw outside(modelPath, location, tensorName)
+  if (isAbsolute(location) || location.includes('\0') || !isInside(folder, path))
+    throw outside(modelPath, location, tensorName)
   try {
     if (!isInside(realpathSync(folder), realpathSync(path))) throw outside(modelPath, location, tensorName)
   } catch (cause) {
     if (cause instanceof ModelTestError) throw cause
-    throw new ModelTestError('EXTERNAL_DATA_UNREADABLE', `the data of "${tensorName}" should be in "${location}", which cannot be read`, {
-      file: modelPath,
-      hint: `Put ${location} beside the model; models with external data consist of several files.`,
-      cause,
-    })
+    throw new ModelTestError(
+      'EXTERNAL_DATA_UNREADABLE',
+      `the data of "${tensorName}" should be in "${location}", which cannot be read`,
+      {
+        file: modelPath,
+        hint: `Put ${location} beside the model; models with external data consist of several files.`,
+        cause,
+      },
+    )
   }
   return path
 }
@@ -69,8 +74,12 @@ function isInside(folder: string, path: string): boolean {
 }
 
 function outside(modelPath: string, location: string, tensorName: string): ModelTestError {
-  return new ModelTestError('EXTERNAL_DATA_OUTSIDE', `"${tensorName}" points to "${location}", outside ${dirname(modelPath)}`, {
-    file: modelPath,
-    hint: 'Move the data file next to the model, or export again with the data in one file.',
-  })
+  return new ModelTestError(
+    'EXTERNAL_DATA_OUTSIDE',
+    `"${tensorName}" points to "${location}", outside ${dirname(modelPath)}`,
+    {
+      file: modelPath,
+      hint: 'Move the data file next to the model, or export again with the data in one file.',
+    },
+  )
 }

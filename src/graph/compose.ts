@@ -35,7 +35,8 @@ export function composeModel(
 ): MessageWriter {
   const graph = new MessageWriter()
   for (const node of nodes) {
-    if (keepsNames(node)) graph.sliceField(GRAPH.node, { source: model.source, start: node.entry.start, stop: node.entry.stop })
+    if (keepsNames(node))
+      graph.sliceField(GRAPH.node, { source: model.source, start: node.entry.start, stop: node.entry.stop })
     else graph.messageField(GRAPH.node, rewriteNode(node, { nameOf: ({ name: own }) => own }))
   }
   graph.stringField(GRAPH.name, name)
@@ -55,7 +56,10 @@ export function composeModel(
       new MessageWriter().stringField(ENTRY.key, key).stringField(ENTRY.value, value),
     )
   }
-  for (const { start, stop } of functionsNeeded(model, nodes.map(({ entry }) => entry))) {
+  for (const { start, stop } of functionsNeeded(
+    model,
+    nodes.map(({ entry }) => entry),
+  )) {
     message.sliceField(MODEL.functions, { source: model.source, start, stop })
   }
   return message
@@ -64,7 +68,9 @@ export function composeModel(
 function innerValues(nodes: readonly GraphNode[], outputs: readonly Value[]): Value[] {
   if (nodes.length < 2) return []
   const given = new Set(outputs)
-  return nodes.flatMap((node) => node.outputs.filter((value) => value !== undefined && !given.has(value)) as Value[])
+  return nodes.flatMap(
+    (node) => node.outputs.filter((value) => value !== undefined && !given.has(value)) as Value[],
+  )
 }
 
 /** From here on initializers need not be listed as inputs, which lets weights be weights. */

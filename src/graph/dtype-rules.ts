@@ -93,9 +93,7 @@ const RULES = new Map<string, readonly Rule[]>([
   ...each([tensorAttribute('value', fixed(FLOAT))], 'ConstantOfShape'),
   ...each([attribute('output_dtype', input(1))], 'DequantizeLinear com.microsoft.DequantizeLinear'),
   ...each(
-    [
-      attribute('output_dtype', (context) => context.inputs[2] ?? UINT8),
-    ],
+    [attribute('output_dtype', (context) => context.inputs[2] ?? UINT8)],
     'QuantizeLinear com.microsoft.QuantizeLinear',
   ),
   ...each([fixed(UINT8), fixed(FLOAT), fixed(UINT8)], 'DynamicQuantizeLinear'),
@@ -107,12 +105,24 @@ const RULES = new Map<string, readonly Rule[]>([
   ...each([fixed(STRING)], 'StringNormalizer StringConcat com.microsoft.Tokenizer'),
   ...each([fixed(STRING), fixed(INT64)], 'StringSplit'),
   ...each([fixed(FLOAT)], 'TfIdfVectorizer'),
-  ...each([fixed('sequence')], 'SequenceConstruct SequenceEmpty SequenceInsert SequenceErase SequenceMap SplitToSequence'),
+  ...each(
+    [fixed('sequence')],
+    'SequenceConstruct SequenceEmpty SequenceInsert SequenceErase SequenceMap SplitToSequence',
+  ),
   ...each([fixed('optional')], 'Optional'),
   ...each([() => undefined], 'SequenceAt ConcatFromSequence OptionalGetElement'),
-  ...each([fixed(FLOAT)], 'ai.onnx.ml.LinearRegressor ai.onnx.ml.SVMRegressor ai.onnx.ml.TreeEnsembleRegressor'),
-  ...each([fixed(FLOAT)], 'ai.onnx.ml.Scaler ai.onnx.ml.Normalizer ai.onnx.ml.OneHotEncoder ai.onnx.ml.FeatureVectorizer'),
-  ...each([labels('classlabels_strings'), fixed(FLOAT)], 'ai.onnx.ml.LinearClassifier ai.onnx.ml.SVMClassifier'),
+  ...each(
+    [fixed(FLOAT)],
+    'ai.onnx.ml.LinearRegressor ai.onnx.ml.SVMRegressor ai.onnx.ml.TreeEnsembleRegressor',
+  ),
+  ...each(
+    [fixed(FLOAT)],
+    'ai.onnx.ml.Scaler ai.onnx.ml.Normalizer ai.onnx.ml.OneHotEncoder ai.onnx.ml.FeatureVectorizer',
+  ),
+  ...each(
+    [labels('classlabels_strings'), fixed(FLOAT)],
+    'ai.onnx.ml.LinearClassifier ai.onnx.ml.SVMClassifier',
+  ),
   ...each([labels('classlabels_strings'), fixed(FLOAT)], 'ai.onnx.ml.TreeEnsembleClassifier'),
   ...each([fixed('sequence')], 'ai.onnx.ml.ZipMap'),
   ...each(
@@ -132,7 +142,10 @@ const RULES = new Map<string, readonly Rule[]>([
   ...each([input(0), fixed(FLOAT), fixed(FLOAT), input(0)], 'com.microsoft.SkipSimplifiedLayerNormalization'),
   ...each([input(3)], 'com.microsoft.QAttention'),
   ...each([input(2)], 'com.microsoft.MatMulIntegerToFloat com.microsoft.GatherBlockQuantized'),
-  ...each([(context) => (context.inputs[8] === undefined ? FLOAT : context.inputs[8])], 'com.microsoft.QGemm'),
+  ...each(
+    [(context) => (context.inputs[8] === undefined ? FLOAT : context.inputs[8])],
+    'com.microsoft.QGemm',
+  ),
   ...each([firstOf(0, 1, 2)], 'Concat Sum Mean Max Min'),
 ])
 

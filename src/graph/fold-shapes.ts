@@ -26,7 +26,12 @@ export function foldShapes(graph: ScopedGraph, types: TypeTable): ReadonlyMap<Va
   return folded
 }
 
-function foldGraph(graph: ScopedGraph, types: TypeTable, known: Map<Value, Ints>, folded: Map<Value, Tensor>): void {
+function foldGraph(
+  graph: ScopedGraph,
+  types: TypeTable,
+  known: Map<Value, Ints>,
+  folded: Map<Value, Tensor>,
+): void {
   for (const value of graph.values) {
     const constant = value.origin.kind === 'initializer' ? initializerInts(value) : undefined
     if (constant !== undefined) known.set(value, constant)

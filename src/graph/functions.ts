@@ -2,7 +2,9 @@
 import type { FunctionEntry, ModelIndex, NodeEntry } from '../onnx/model-index.ts'
 
 export function functionCalled(model: ModelIndex, node: NodeEntry): FunctionEntry | undefined {
-  return model.functions.length === 0 ? undefined : functionsByKey(model).get(key(node.domain, node.opType, node.overload))
+  return model.functions.length === 0
+    ? undefined
+    : functionsByKey(model).get(key(node.domain, node.opType, node.overload))
 }
 
 /** The functions that the nodes call, directly or through others, in the order of the file. */
@@ -27,7 +29,9 @@ const byModel = new WeakMap<ModelIndex, Map<string, FunctionEntry>>()
 function functionsByKey(model: ModelIndex): Map<string, FunctionEntry> {
   const known = byModel.get(model)
   if (known !== undefined) return known
-  const functions = new Map(model.functions.map((entry) => [key(entry.domain, entry.name, entry.overload), entry]))
+  const functions = new Map(
+    model.functions.map((entry) => [key(entry.domain, entry.name, entry.overload), entry]),
+  )
   byModel.set(model, functions)
   return functions
 }

@@ -67,7 +67,8 @@ class Inference {
     for (const entry of [...valueInfos, ...outputs, ...inputs]) entries.set(entry.name, entry)
     return (value) => {
       // A declaration of a name that is used twice may be about the other value.
-      const entry = value.name === value.written || value.origin.kind === 'input' ? entries.get(value.written) : undefined
+      const entry =
+        value.name === value.written || value.origin.kind === 'input' ? entries.get(value.written) : undefined
       return entry === undefined ? undefined : readValueInfoType(this.#reader, entry.start, entry.stop)
     }
   }
@@ -148,7 +149,11 @@ function skippedOutputs(node: GraphNode): number {
   return node.entry.opType === 'Loop' ? 1 : 0
 }
 
-function stateType(node: GraphNode, outer: readonly (ValueType | undefined)[], slot: number): ValueType | undefined {
+function stateType(
+  node: GraphNode,
+  outer: readonly (ValueType | undefined)[],
+  slot: number,
+): ValueType | undefined {
   return node.entry.opType === 'Loop' ? outer[slot + 2] : undefined
 }
 
@@ -163,7 +168,10 @@ function elementType(type: ValueType | undefined): ElementType | undefined {
 }
 
 /** A rule that passes a sequence on passes its whole type on. */
-function typeOfElement(element: ElementType | undefined, first: ValueType | undefined): ValueType | undefined {
+function typeOfElement(
+  element: ElementType | undefined,
+  first: ValueType | undefined,
+): ValueType | undefined {
   if (element === undefined) return undefined
   if (typeof element === 'number') return tensorType(element)
   return first?.kind === element ? first : { kind: element, encoded: NO_BYTES }

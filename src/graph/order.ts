@@ -21,7 +21,11 @@ export function topologicalOrder(graph: ScopedGraph): readonly GraphNode[] {
       if (--waiting[consumer.position]! === 0) ready.push(consumer.position)
     }
   }
-  if (order.length < nodes.length) throw cycle(graph, nodes.find((node) => waiting[node.position]! > 0)!)
+  if (order.length < nodes.length)
+    throw cycle(
+      graph,
+      nodes.find((node) => waiting[node.position]! > 0)!,
+    )
   return order
 }
 
@@ -64,7 +68,8 @@ class PositionHeap {
   push(item: number): void {
     const items = this.#items
     let at = items.push(item) - 1
-    for (let up = (at - 1) >> 1; at > 0 && items[up]! > item; at = up, up = (at - 1) >> 1) items[at] = items[up]!
+    for (let up = (at - 1) >> 1; at > 0 && items[up]! > item; at = up, up = (at - 1) >> 1)
+      items[at] = items[up]!
     items[at] = item
   }
 

@@ -67,5 +67,7 @@ function outputsOf(nodes: readonly GraphNode[], own: ReadonlySet<GraphNode>): Va
     }
   }
   if (outputs.length > 0) return outputs
-  return nodes.flatMap((node) => node.outputs.filter((value) => value !== undefined && value.consumers.length === 0)) as Value[]
+  return nodes.flatMap((node) =>
+    node.outputs.filter((value) => value !== undefined && value.consumers.length === 0),
+  ) as Value[]
 }

@@ -47,7 +47,7 @@ export function partition(graph: ScopedGraph, { groups, bound }: PartitionOption
 function groupChains(nodes: readonly GraphNode[], groups: readonly (readonly string[])[]): GraphNode[][] {
   const taken = new Set<GraphNode>()
   const chains: GraphNode[][] = []
-  const longestFirst = [...groups].sort((a, b) => b.length - a.length)
+  const longestFirst = groups.toSorted((a, b) => b.length - a.length)
   for (const node of nodes) {
     if (taken.has(node)) continue
     for (const group of longestFirst) {
@@ -61,7 +61,11 @@ function groupChains(nodes: readonly GraphNode[], groups: readonly (readonly str
   return chains
 }
 
-function chainFrom(first: GraphNode, group: readonly string[], taken: ReadonlySet<GraphNode>): GraphNode[] | undefined {
+function chainFrom(
+  first: GraphNode,
+  group: readonly string[],
+  taken: ReadonlySet<GraphNode>,
+): GraphNode[] | undefined {
   const chain: GraphNode[] = []
   let node: GraphNode | undefined = first
   for (const opType of group) {
@@ -85,7 +89,10 @@ function mergeCycles(nodes: readonly GraphNode[], sets: DisjointSets, reasons: M
     if (component.length < 2) continue
     const members = nodes.filter((node) => component.includes(sets.find(node.position)))
     sets.unite(members)
-    reasons.set(members[0]!, reasons.get(members[0]!) ?? 'the nodes of a group depend on each other through others')
+    reasons.set(
+      members[0]!,
+      reasons.get(members[0]!) ?? 'the nodes of a group depend on each other through others',
+    )
   }
 }
 
@@ -159,7 +166,8 @@ function orderedSets(nodes: readonly GraphNode[], sets: DisjointSets): GraphNode
   }
   const ordered: GraphNode[][] = []
   const placed = new Set<number>()
-  for (const root of members.keys()) place(root, dependencies, placed, (set) => ordered.push(members.get(set)!))
+  for (const root of members.keys())
+    place(root, dependencies, placed, (set) => ordered.push(members.get(set)!))
   return ordered
 }
 

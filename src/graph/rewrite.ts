@@ -19,8 +19,11 @@ export interface Rewriting {
 
 /** True when the node can be copied as it is: every name it mentions is the value's own. */
 export function keepsNames(node: GraphNode): boolean {
-  const isKept = (value: Value | undefined): boolean => value === undefined || value.name === value.written
   return node.inputs.every(isKept) && node.outputs.every(isKept) && node.captures.every(isKept)
+}
+
+function isKept(value: Value | undefined): boolean {
+  return value === undefined || value.name === value.written
 }
 
 export function rewriteNode(node: GraphNode, rewriting: Rewriting): MessageWriter {
@@ -30,7 +33,8 @@ export function rewriteNode(node: GraphNode, rewriting: Rewriting): MessageWrite
   let [input, output, subgraph] = [0, 0, 0]
   for (const field of fieldsOf(node.graph, node.entry)) {
     if (field.number === NODE.input) message.stringField(NODE.input, named(node.inputs[input++], rewriting))
-    else if (field.number === NODE.output) message.stringField(NODE.output, named(node.outputs[output++], rewriting))
+    else if (field.number === NODE.output)
+      message.stringField(NODE.output, named(node.outputs[output++], rewriting))
     else if (field.number === NODE.attribute) {
       const inner = attributeGraphs(node.graph, field)
       const graphs = node.subgraphs.slice(subgraph, (subgraph += inner.count))
@@ -61,7 +65,8 @@ function rewriteAttribute(
   const message = new MessageWriter()
   let [next, single] = [0, undefined as MessageWriter | undefined]
   const fields = fieldsOf(graph, attribute)
-  if (fields.some((field) => field.number === ATTRIBUTE.g)) single = rewriteGraph(subgraphs[next++]!, rewriting)
+  if (fields.some((field) => field.number === ATTRIBUTE.g))
+    single = rewriteGraph(subgraphs[next++]!, rewriting)
   for (const field of fields) {
     if (field.number === ATTRIBUTE.g) {
       if (single !== undefined) message.messageField(ATTRIBUTE.g, single)
@@ -87,7 +92,8 @@ function rewriteGraph(graph: ScopedGraph, rewriting: Rewriting): MessageWriter {
     return value === undefined ? entry.name : rewriting.nameOf(value)
   }
 
-  for (const entry of index.inputs) message.messageField(GRAPH.input, renamedValue(graph, entry, nameAt(entry)))
+  for (const entry of index.inputs)
+    message.messageField(GRAPH.input, renamedValue(graph, entry, nameAt(entry)))
   for (const entry of index.initializers) {
     const [field, rename] = entry.sparse
       ? [GRAPH.sparseInitializer, renameSparse(source, entry, nameAt(entry))]
@@ -100,7 +106,8 @@ function rewriteGraph(graph: ScopedGraph, rewriting: Rewriting): MessageWriter {
   }
   if (rewriting.strip) return message
   for (const entry of index.valueInfos) {
-    if (byName.has(entry.name)) message.messageField(GRAPH.valueInfo, renamedValue(graph, entry, nameAt(entry)))
+    if (byName.has(entry.name))
+      message.messageField(GRAPH.valueInfo, renamedValue(graph, entry, nameAt(entry)))
   }
   for (const { start, stop } of index.rest) message.slice({ source, start, stop })
   return message
@@ -135,7 +142,12 @@ function fieldsOf(graph: ScopedGraph, { start, stop }: Range): Field[] {
   const reader = new WireReader(graph.model.source).seek(start)
   const fields: Field[] = []
   while (reader.next(stop)) {
-    fields.push({ number: reader.field, fieldStart: reader.fieldStart, start: reader.start, stop: reader.stop })
+    fields.push({
+      number: reader.field,
+      fieldStart: reader.fieldStart,
+      start: reader.start,
+      stop: reader.stop,
+    })
   }
   return fields
 }

@@ -66,14 +66,17 @@ function shapeOp({ firstType, attributes }: ShapeOpContext): Ints | undefined {
   const rank = firstType.shape.length
   const start = clampAxis(Number(intOf(attributes(), 'start') ?? 0n), rank)
   const end = clampAxis(Number(intOf(attributes(), 'end') ?? BigInt(rank)), rank)
-  const items = firstType.shape.slice(start, end).map((dim) => (typeof dim === 'number' ? BigInt(dim) : undefined))
+  const items = firstType.shape
+    .slice(start, end)
+    .map((dim) => (typeof dim === 'number' ? BigInt(dim) : undefined))
   return { dtype: 'int64', shape: [items.length], items }
 }
 
 function sizeOp({ firstType }: ShapeOpContext): Ints | undefined {
   if (firstType?.kind !== 'tensor' || firstType.shape === undefined) return undefined
   let size: bigint | undefined = 1n
-  for (const dim of firstType.shape) size = typeof dim === 'number' && size !== undefined ? size * BigInt(dim) : undefined
+  for (const dim of firstType.shape)
+    size = typeof dim === 'number' && size !== undefined ? size * BigInt(dim) : undefined
   return { dtype: 'int64', shape: [], items: [size] }
 }
 
@@ -87,7 +90,11 @@ function castOp({ inputs: [data], attributes }: ShapeOpContext): Ints | undefine
   const dtype = CASTS.get(intOf(attributes(), 'to') ?? 0n)
   if (data === undefined || dtype === undefined) return undefined
   const cast = (item: bigint): bigint => (dtype === 'bool' ? truth(item !== 0n) : wrap(dtype, item))
-  return { dtype, shape: data.shape, items: data.items.map((item) => (item === undefined ? undefined : cast(item))) }
+  return {
+    dtype,
+    shape: data.shape,
+    items: data.items.map((item) => (item === undefined ? undefined : cast(item))),
+  }
 }
 
 function gatherOp({ inputs: [data, indices], attributes }: ShapeOpContext): Ints | undefined {
@@ -168,16 +175,20 @@ function squeezeOp(context: ShapeOpContext): Ints | undefined {
 
 function reshapeOp({ inputs: [data, target], attributes }: ShapeOpContext): Ints | undefined {
   const wanted = target?.items ?? intsOf(attributes(), 'shape')
-  if (data === undefined || wanted === undefined || !wanted.every((dim) => dim !== undefined)) return undefined
+  if (data === undefined || wanted === undefined || !wanted.every((dim) => dim !== undefined))
+    return undefined
   if (intOf(attributes(), 'allowzero') === 1n) return undefined
   const shape = wanted.map((dim, axis) => (dim === 0n ? (data.shape[axis] ?? 0) : Number(dim)))
   const fixed = shape.reduce((product, dim) => (dim === -1 ? product : product * dim), 1)
   const filled = shape.map((dim) => (dim === -1 ? data.items.length / fixed : dim))
-  return filled.reduce((product, dim) => product * dim, 1) === data.items.length ? { ...data, shape: filled } : undefined
+  return filled.reduce((product, dim) => product * dim, 1) === data.items.length
+    ? { ...data, shape: filled }
+    : undefined
 }
 
 function expandOp({ inputs: [data, target] }: ShapeOpContext): Ints | undefined {
-  if (data === undefined || target === undefined || !target.items.every((dim) => dim !== undefined)) return undefined
+  if (data === undefined || target === undefined || !target.items.every((dim) => dim !== undefined))
+    return undefined
   const shape = broadcastShape([data.shape, target.items.map(Number)])
   if (shape === undefined) return undefined
   const items = broadcastIndex(data.shape, shape).map((at) => data.items[at])
@@ -187,7 +198,14 @@ function expandOp({ inputs: [data, target] }: ShapeOpContext): Ints | undefined 
 function rangeOp({ inputs }: ShapeOpContext): Ints | undefined {
   const [start, limit, delta] = inputs.map((input) => input?.items[0])
   const dtype = inputs[0]?.dtype
-  if (start === undefined || limit === undefined || delta === undefined || delta === 0n || dtype === undefined) return undefined
+  if (
+    start === undefined ||
+    limit === undefined ||
+    delta === undefined ||
+    delta === 0n ||
+    dtype === undefined
+  )
+    return undefined
   const items: bigint[] = []
   for (let at = start; delta > 0n ? at < limit : at > limit; at += delta) {
     if (items.push(at) > MAX_MADE) return undefined
@@ -198,10 +216,15 @@ function rangeOp({ inputs }: ShapeOpContext): Ints | undefined {
 /** Range, Expand and ConstantOfShape make lists as long as they are told to. */
 const MAX_MADE = 1024
 
-function constantOfShapeOp({ inputs: [target], attributes, tensorAttribute }: ShapeOpContext): Ints | undefined {
+function constantOfShapeOp({
+  inputs: [target],
+  attributes,
+  tensorAttribute,
+}: ShapeOpContext): Ints | undefined {
   const value = attributes().get('value')
   const fill = value?.kind === 'tensor' ? tensorAttribute(value.range) : undefined
-  if (fill === undefined || target === undefined || !target.items.every((dim) => dim !== undefined)) return undefined
+  if (fill === undefined || target === undefined || !target.items.every((dim) => dim !== undefined))
+    return undefined
   const shape = target.items.map(Number)
   const count = shape.reduce((product, dim) => product * dim, 1)
   if (count < 0 || count > MAX_MADE) return undefined
@@ -225,12 +248,17 @@ function unary(apply: (a: bigint) => bigint): ShapeOp {
   return ({ inputs: [data] }) => {
     if (data === undefined) return undefined
     const { dtype, shape } = data
-    return { dtype, shape, items: data.items.map((item) => (item === undefined ? undefined : wrap(dtype, apply(item)))) }
+    return {
+      dtype,
+      shape,
+      items: data.items.map((item) => (item === undefined ? undefined : wrap(dtype, apply(item)))),
+    }
   }
 }
 
 function binary(apply: (a: bigint, b: bigint) => bigint | undefined, result?: 'bool'): ShapeOp {
-  return ({ inputs: [a, b] }) => (a === undefined || b === undefined ? undefined : combine(a, b, apply, result))
+  return ({ inputs: [a, b] }) =>
+    a === undefined || b === undefined ? undefined : combine(a, b, apply, result)
 }
 
 function variadic(apply: (a: bigint, b: bigint) => bigint): ShapeOp {
@@ -269,7 +297,8 @@ function reduce(apply: (a: bigint, b: bigint) => bigint, start: bigint): ShapeOp
     if (axes !== 'absent' && !(axes.length === 1 && isFirstAxis(BigInt(axes[0]!)))) return undefined
     if (axes === 'absent' && intOf(context.attributes(), 'noop_with_empty_axes') === 1n) return undefined
     let total: bigint | undefined = start
-    for (const item of data.items) total = total === undefined || item === undefined ? undefined : apply(total, item)
+    for (const item of data.items)
+      total = total === undefined || item === undefined ? undefined : apply(total, item)
     const keep = (intOf(context.attributes(), 'keepdims') ?? 1n) !== 0n
     return {
       dtype: data.dtype,
@@ -335,7 +364,10 @@ function intOf(attributes: ReadonlyMap<string, AttributeValue>, name: string): b
   return value?.kind === 'int' ? value.value : undefined
 }
 
-function intsOf(attributes: ReadonlyMap<string, AttributeValue>, name: string): readonly bigint[] | undefined {
+function intsOf(
+  attributes: ReadonlyMap<string, AttributeValue>,
+  name: string,
+): readonly bigint[] | undefined {
   const value = attributes.get(name)
   return value?.kind === 'ints' ? value.value : undefined
 }

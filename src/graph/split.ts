@@ -38,7 +38,13 @@ export function splitGraph(graph: ScopedGraph, options: SplitOptions): Part[] {
   return withUniqueNames(parts)
 }
 
-function splitInto(parts: Part[], graph: ScopedGraph, prefix: string, scope: string, options: SplitOptions): void {
+function splitInto(
+  parts: Part[],
+  graph: ScopedGraph,
+  prefix: string,
+  scope: string,
+  options: SplitOptions,
+): void {
   const { groups = DEFAULT_GROUPS, folded = NONE_KNOWN } = options
   const indices = nodeIndices(graph)
   const sets = partition(graph, { groups, bound: (value) => whyBound(value, options) })
@@ -51,7 +57,13 @@ function splitInto(parts: Part[], graph: ScopedGraph, prefix: string, scope: str
       for (const [at, body] of node.subgraphs.entries()) {
         const branch = branchLabel(node, at)
         const inner = nodes.length === 1 ? '' : `${cleanName(node.entry.opType)}_${indices[node.position]}_`
-        splitInto(parts, body, `${name}_${inner}${branch}`, joinScope(scope, `${label}/${inner}${branch}`), options)
+        splitInto(
+          parts,
+          body,
+          `${name}_${inner}${branch}`,
+          joinScope(scope, `${label}/${inner}${branch}`),
+          options,
+        )
       }
     }
   }
@@ -79,7 +91,9 @@ function branchLabel(node: GraphNode, at: number): string {
   const { attribute } = subgraphs[at]!
   const same = subgraphs.filter((entry) => entry.attribute === attribute)
   const label = cleanName(attribute.replace(/_branch$/, ''))
-  return same.length === 1 ? label : `${label}${subgraphs.slice(0, at).filter((entry) => entry.attribute === attribute).length}`
+  return same.length === 1
+    ? label
+    : `${label}${subgraphs.slice(0, at).filter((entry) => entry.attribute === attribute).length}`
 }
 
 function joinScope(outer: string, inner: string): string {
@@ -104,4 +118,3 @@ function withUniqueNames(parts: Part[]): Part[] {
     return name === part.name ? part : { ...part, name }
   })
 }
-

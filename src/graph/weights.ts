@@ -11,7 +11,12 @@ import { constantContent } from '../onnx/constant.ts'
 import { GRAPH } from '../onnx/fields.ts'
 import type { Range } from '../onnx/model-index.ts'
 import { renameSparse, rewriteTensor } from '../onnx/tensor-rewrite.ts'
-import { type ExternalData, readTensorInfo, type TensorInfo, tensorProtoBytes } from '../tensor/tensor-proto.ts'
+import {
+  type ExternalData,
+  readTensorInfo,
+  type TensorInfo,
+  tensorProtoBytes,
+} from '../tensor/tensor-proto.ts'
 import type { Tensor } from '../tensor/tensor.ts'
 import type { Value } from './resolve.ts'
 
@@ -28,7 +33,12 @@ export type WeightPolicy =
 export type OpenExternal = (location: string, tensorName: string) => ByteSource
 
 /** Appends the initializer for a weight to a graph message. */
-export function addWeight(graph: MessageWriter, value: Value, policy: WeightPolicy, name: string = value.name): void {
+export function addWeight(
+  graph: MessageWriter,
+  value: Value,
+  policy: WeightPolicy,
+  name: string = value.name,
+): void {
   const { source } = value.graph.model
   const { origin } = value
   if (origin.kind === 'initializer') {
@@ -40,7 +50,8 @@ export function addWeight(graph: MessageWriter, value: Value, policy: WeightPoli
   if (origin.kind !== 'node') throw new TypeError(`"${value.name}" is no weight`)
   const content = constantContent(source, origin.node.entry)
   if (content.kind === 'tensor') addTensor(graph, source, content.range, content.info, name, policy)
-  else if (content.kind === 'sparse') graph.messageField(GRAPH.sparseInitializer, renameSparse(source, content.range, name))
+  else if (content.kind === 'sparse')
+    graph.messageField(GRAPH.sparseInitializer, renameSparse(source, content.range, name))
   else addConstant(graph, name, content.tensor)
 }
 
@@ -72,7 +83,8 @@ function addTensor(
   policy: WeightPolicy,
 ): void {
   const moved = movedData(info, policy)
-  if (moved === undefined && info.name === name) graph.sliceField(GRAPH.initializer, { source, ...bounds(range) })
+  if (moved === undefined && info.name === name)
+    graph.sliceField(GRAPH.initializer, { source, ...bounds(range) })
   else graph.messageField(GRAPH.initializer, rewriteTensor(source, range, { name, ...moved }))
 }
 

@@ -45,7 +45,11 @@ export function intAttribute(source: ByteSource, node: NodeEntry, name: string):
   return value?.kind === 'int' ? Number(value.value) : undefined
 }
 
-function readAttribute(reader: WireReader, start: number, stop: number): { name: string; value: AttributeValue } {
+function readAttribute(
+  reader: WireReader,
+  start: number,
+  stop: number,
+): { name: string; value: AttributeValue } {
   reader.seek(start)
   let [name, large] = ['', undefined as AttributeValue | undefined]
   while (reader.next(stop)) {

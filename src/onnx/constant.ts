@@ -58,6 +58,9 @@ function listTensor(value: AttributeValue, source: ByteSource, node: NodeEntry):
     case 'strings':
       return tensor('string', [value.value.length], [...value.value])
     default:
-      throw new WireReader(source).malformed(`the Constant node "${node.name}" has an unusable value`, node.start)
+      throw new WireReader(source).malformed(
+        `the Constant node "${node.name}" has an unusable value`,
+        node.start,
+      )
   }
 }

@@ -54,7 +54,15 @@ export const ATTRIBUTE = {
   sparseTensor: 22,
 } as const
 
-export const FUNCTION = { name: 1, input: 4, output: 5, node: 7, opsetImport: 9, domain: 10, overload: 13 } as const
+export const FUNCTION = {
+  name: 1,
+  input: 4,
+  output: 5,
+  node: 7,
+  opsetImport: 9,
+  domain: 10,
+  overload: 13,
+} as const
 
 export const VALUE_INFO = { name: 1, type: 2 } as const
 

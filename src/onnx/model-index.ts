@@ -102,7 +102,12 @@ export function indexModel(source: ByteSource): ModelIndex {
   return model
 }
 
-function checkComplete({ source, irVersion, opsets, graph }: ModelIndex & { graph: GraphIndex | undefined }): void {
+function checkComplete({
+  source,
+  irVersion,
+  opsets,
+  graph,
+}: ModelIndex & { graph: GraphIndex | undefined }): void {
   const missing =
     irVersion === 0
       ? 'no IR version'
@@ -354,11 +359,15 @@ class Indexer {
 
   #count(): void {
     if (++this.#entries <= MAX_ENTRIES) return
-    throw new ModelTestError('MODEL_TOO_LARGE', `the model has more than ${MAX_ENTRIES} nodes, names and values`, {
-      file: this.#source.name,
-      offset: this.#reader.fieldStart,
-      hint: 'No real model is known to be this large; check where the file comes from, or split it.',
-    })
+    throw new ModelTestError(
+      'MODEL_TOO_LARGE',
+      `the model has more than ${MAX_ENTRIES} nodes, names and values`,
+      {
+        file: this.#source.name,
+        offset: this.#reader.fieldStart,
+        hint: 'No real model is known to be this large; check where the file comes from, or split it.',
+      },
+    )
   }
 }
 

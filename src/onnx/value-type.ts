@@ -73,7 +73,9 @@ export function describeType(type: ValueType | undefined, dtypeName: (code: numb
   if (type === undefined) return 'unknown'
   if (type.kind !== 'tensor') return type.kind
   const dims = type.shape?.map((dim) => (dim === undefined || dim === '' ? '?' : String(dim)))
-  return dims === undefined ? `${dtypeName(type.dataType)}[…]` : `${dtypeName(type.dataType)}[${dims.join(', ')}]`
+  return dims === undefined
+    ? `${dtypeName(type.dataType)}[…]`
+    : `${dtypeName(type.dataType)}[${dims.join(', ')}]`
 }
 
 const KINDS = new Map<number, ValueType['kind']>([

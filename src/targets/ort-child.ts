@@ -29,10 +29,16 @@ async function answer(library: Ort, job: OrtJob): Promise<OrtAnswer> {
   }
   try {
     if (job.kind === 'describe') return { kind: 'described', description: describe(session) }
-    const feeds = Object.fromEntries(Object.entries(job.feeds).map(([name, value]) => [name, toOrtTensor(library, value)]))
-    const results = await session.run(feeds, [...(job.fetches ?? session.outputNames)])
-    const outputs = Object.entries(results).map(([name, value]) => [name, fromOrtTensor(value as never)])
-    return { kind: 'ran', outputs: Object.fromEntries(outputs) }
+    const feeds = Object.fromEntries(
+      Object.entries(job.feeds).map(([name, value]) => [name, toOrtTensor(library, value)]),
+    )
+    const { fetches, measures = [] } = job
+    const results = await session.run(feeds, [...new Set([...fetches, ...measures])])
+    return {
+      kind: 'ran',
+      outputs: Object.fromEntries(fetches.map((name) => [name, fromOrtTensor(results[name] as never)])),
+      shapes: Object.fromEntries(measures.map((name) => [name, [...results[name]!.dims]])),
+    }
   } catch (error) {
     return { kind: 'failed', step: 'run', message: (error as Error).message }
   } finally {
@@ -47,10 +53,18 @@ function sessionOptions({ folder }: OrtModel): InferenceSession.SessionOptions {
     intraOpNumThreads: 1,
     interOpNumThreads: 1,
     logSeverityLevel: 3,
-    ...(folder === undefined ? {} : { extra: { session: { model_external_initializers_file_folder_path: folder } } }),
+    ...(folder === undefined
+      ? {}
+      : { extra: { session: { model_external_initializers_file_folder_path: folder } } }),
   }
 }
 
-function describe({ inputMetadata, outputMetadata }: InferenceSession): Extract<OrtAnswer, { kind: 'described' }>['description'] {
-  return { inputs: inputMetadata.map((info) => ({ ...info })), outputs: outputMetadata.map((info) => ({ ...info })) }
+function describe({
+  inputMetadata,
+  outputMetadata,
+}: InferenceSession): Extract<OrtAnswer, { kind: 'described' }>['description'] {
+  return {
+    inputs: inputMetadata.map((info) => ({ ...info })),
+    outputs: outputMetadata.map((info) => ({ ...info })),
+  }
 }

@@ -17,8 +17,10 @@ export type OrtJob =
       readonly kind: 'run'
       readonly model: OrtModel
       readonly feeds: Readonly<Record<string, Tensor>>
-      /** @default all outputs */
-      readonly fetches?: readonly string[]
+      /** Outputs to send back whole. */
+      readonly fetches: readonly string[]
+      /** Outputs of which the shape is enough. */
+      readonly measures?: readonly string[]
     }
 
 export interface OrtValueInfo {
@@ -37,5 +39,9 @@ export interface OrtDescription {
 
 export type OrtAnswer =
   | { readonly kind: 'described'; readonly description: OrtDescription }
-  | { readonly kind: 'ran'; readonly outputs: Readonly<Record<string, Tensor>> }
+  | {
+      readonly kind: 'ran'
+      readonly outputs: Readonly<Record<string, Tensor>>
+      readonly shapes: Readonly<Record<string, readonly number[]>>
+    }
   | { readonly kind: 'failed'; readonly step: 'load' | 'run'; readonly message: string }

@@ -30,7 +30,8 @@ export function startOrtProcess(): OrtProcess {
         if (answer.kind === 'failed') throw failed(answer)
         return answer
       } catch (error) {
-        if (error instanceof ModelTestError && error.code === 'RUNTIME_FAILED' && asked.exitCode === null) throw error
+        if (error instanceof ModelTestError && error.code === 'RUNTIME_FAILED' && asked.exitCode === null)
+          throw error
         child = undefined
         asked.kill('SIGKILL')
         throw error
@@ -90,16 +91,25 @@ async function exchange(child: Child, id: number, job: OrtJob, timeoutMs: number
   } catch (cause) {
     const { signal, exitCode, stderr } = await child
     const isTimeout = performance.now() - started >= timeoutMs
-    throw new ModelTestError('RUNTIME_FAILED', diedMessage(isTimeout ? timeoutMs : undefined, signal, exitCode, stderr), {
-      hint: 'onnxruntime itself failed on this model; try another version of it, or report the model to its makers.',
-      cause,
-    })
+    throw new ModelTestError(
+      'RUNTIME_FAILED',
+      diedMessage(isTimeout ? timeoutMs : undefined, signal, exitCode, stderr),
+      {
+        hint: 'onnxruntime itself failed on this model; try another version of it, or report the model to its makers.',
+        cause,
+      },
+    )
   } finally {
     clearTimeout(timer)
   }
 }
 
-function diedMessage(timeoutMs: number | undefined, signal: string | undefined, exitCode: number | undefined, stderr: string): string {
+function diedMessage(
+  timeoutMs: number | undefined,
+  signal: string | undefined,
+  exitCode: number | undefined,
+  stderr: string,
+): string {
   const how =
     timeoutMs !== undefined
       ? `did not answer within ${timeoutMs / 1000} s`

@@ -14,9 +14,13 @@ export async function loadOrt(): Promise<Ort> {
     const module = (await import('onnxruntime-node')) as Ort & { default?: Ort }
     return module.default ?? module
   } catch (cause) {
-    throw new ModelTestError('RUNTIME_MISSING', `onnxruntime-node cannot be loaded (${(cause as Error).message})`, {
-      hint: 'Install it without its install script: npm install --save-dev --ignore-scripts onnxruntime-node',
-      cause,
-    })
+    throw new ModelTestError(
+      'RUNTIME_MISSING',
+      `onnxruntime-node cannot be loaded (${(cause as Error).message})`,
+      {
+        hint: 'Install it without its install script: npm install --save-dev --ignore-scripts onnxruntime-node',
+        cause,
+      },
+    )
   }
 }

@@ -37,7 +37,11 @@ export function toOrtTensor(ort: Ort, { dtype, shape, data }: Tensor): OrtTensor
   return new ort.Tensor(dtype, data as never, [...shape])
 }
 
-export function fromOrtTensor({ type, dims, data }: InferenceSession.OnnxValueMapType[string] & OrtTensor): Tensor {
+export function fromOrtTensor({
+  type,
+  dims,
+  data,
+}: InferenceSession.OnnxValueMapType[string] & OrtTensor): Tensor {
   if (!isCarriedByOrt(type as DType)) throw notCarried(type)
   return tensor(type as CarriedDType, dims, data as never)
 }
