@@ -83,7 +83,9 @@ function readField(reader: WireReader, draft: Draft): void {
       draft.dataType = reader.number
       return
     case FIELD.segment:
-      throw reader.malformed('a tensor is stored in segments, which no runtime reads')
+      throw reader.malformed(
+        'a tensor is stored in segments; or this is a sequence or an optional, not a tensor',
+      )
     case FIELD.name:
       reader.expect(BYTES, 'TensorProto.name')
       draft.name = reader.string

@@ -1,5 +1,5 @@
 /** Arbitrary tensors of every dtype, for the round trips of the codecs. */
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { byteLength, DTYPES, type DType } from '../../src/tensor/dtype.ts'
 import type { FixedSizeDType } from '../../src/tensor/tensor-data.ts'
 import { elementCount, type Tensor, tensor, tensorFromBytes } from '../../src/tensor/tensor.ts'

@@ -3,7 +3,7 @@
  *
  * Anything else (TypeError, RangeError, a giant allocation) is a bug that a user would see raw.
  */
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { expect } from 'vitest'
 import { ModelTestError } from '../../src/errors.ts'
 

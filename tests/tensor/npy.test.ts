@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { bytesSource } from '../../src/bytes/byte-source.ts'
 import { npyBytes, readNpy, readNpyHeader, readNpyRange } from '../../src/tensor/npy.ts'

@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { bytesSource } from '../../src/bytes/byte-source.ts'
 import { WireReader } from '../../src/bytes/wire-reader.ts'
@@ -76,8 +76,7 @@ describe('typed fields, made by hand', () => {
   })
 
   test('float_data in two packed parts', () => {
-    const part = (value: number): Uint8Array => new Uint8Array(Float32Array.of(value).buffer)
-    const message = header('float32', [2]).bytesField(4, part(1)).bytesField(4, part(2))
+    const message = header('float32', [2]).bytesField(4, floatBytes(1)).bytesField(4, floatBytes(2))
     expect(tensorFromProtoBytes(message.toBytes()).tensor.data).toEqual(Float32Array.of(1, 2))
   })
 
@@ -155,8 +154,8 @@ describe('external data', () => {
   })
 
   test('with no callback it cannot be read', () => {
-    const read = (): unknown => tensorFromProtoBytes(external('float32', [3], { location: 'w.bin' }))
-    expect(read).toThrow(/w\.bin/)
+    const proto = external('float32', [3], { location: 'w.bin' })
+    expect(() => tensorFromProtoBytes(proto)).toThrow(/w\.bin/)
   })
 
   test('a callback that returns too little is not trusted', () => {
@@ -308,5 +307,9 @@ function packedVarints(entries: readonly number[]): Uint8Array {
 }
 
 function fixed32Field(field: number, value: number): Uint8Array {
-  return Uint8Array.of((field << 3) | 5, ...new Uint8Array(Float32Array.of(value).buffer))
+  return Uint8Array.of((field << 3) | 5, ...floatBytes(value))
+}
+
+function floatBytes(value: number): Uint8Array {
+  return new Uint8Array(Float32Array.of(value).buffer)
 }
