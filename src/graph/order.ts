@@ -1,9 +1,10 @@
 /**
  * Topological order: producers before consumers, otherwise as in the file.
  *
- * A file that is in order already keeps its order. O(n log n) at worst, linear when sorted.
+ * A file that is in order already keeps its order; constants need not come first. O(n log n) at worst, linear when sorted.
  */
 import { ModelTestError } from '../errors.ts'
+import { isConstant } from '../onnx/constant.ts'
 import { describeNode, type GraphNode, readsOf, type ScopedGraph } from './resolve.ts'
 
 export function topologicalOrder(graph: ScopedGraph): readonly GraphNode[] {
@@ -47,7 +48,8 @@ export function consumersOf(node: GraphNode): Set<GraphNode> {
 function isSorted(graph: ScopedGraph): boolean {
   return graph.nodes.every((node) => {
     for (const { origin, graph: home } of readsOf(node)) {
-      if (origin.kind === 'node' && home === graph && origin.node.position >= node.position) return false
+      if (origin.kind !== 'node' || home !== graph || isConstant(origin.node.entry)) continue
+      if (origin.node.position >= node.position) return false
     }
     return true
   })

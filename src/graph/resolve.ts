@@ -2,8 +2,9 @@
  * Names -> values: which producer each name of a graph means, through all scopes.
  *
  * Files may list nodes in any order and use a name more than once: the nearest earlier
- * producer counts, else the nearest later one, else the scope around. Values that share a
- * name get names of their own here, so that everything after this can go by value.
+ * producer counts, else the nearest later one, else the scope around. Inputs, initializers
+ * and constants are earlier than every node; of several, the last counts. Values that share
+ * a name get names of their own here, so that everything after this can go by value.
  * O(nodes + edges).
  */
 import { ModelTestError } from '../errors.ts'
@@ -81,7 +82,10 @@ interface Parent {
   readonly attribute: string
 }
 
-/** A definition and where it becomes visible; inputs and initializers are visible from the start. */
+/** Where inputs, initializers and constants become visible: before the first node. */
+const AT_ONCE = -1
+
+/** A definition and where it becomes visible. */
 interface Definition {
   readonly position: number
   readonly value: Value
@@ -105,14 +109,15 @@ class Scope {
     this.#connect()
   }
 
+  /** Constants are no steps of a computation: onnxruntime makes initializers of them, the last one of a name counts. */
   #define(): void {
     const { index, nodes } = this.graph
     const initializers = new Set(index.initializers.map(({ name }) => name))
-    for (const entry of index.initializers) this.#add(entry.name, -1, { kind: 'initializer', entry })
     for (const entry of index.inputs) {
       if (initializers.has(entry.name)) continue
-      this.graph.inputs.push(this.#add(entry.name, -1, { kind: 'input', entry }))
+      this.graph.inputs.push(this.#add(entry.name, AT_ONCE, { kind: 'input', entry }))
     }
+    for (const entry of index.initializers) this.#add(entry.name, AT_ONCE, { kind: 'initializer', entry })
     for (const [position, entry] of index.nodes.entries()) {
       const node: Mutable<GraphNode> = {
         entry,
@@ -124,9 +129,16 @@ class Scope {
         captures: [],
       }
       nodes.push(node)
-      for (const [slot, name] of entry.outputs.entries()) {
-        node.outputs.push(name === '' ? undefined : this.#add(name, position, { kind: 'node', node, slot }))
-      }
+      if (isConstant(entry)) this.#defineOutputs(node, AT_ONCE)
+    }
+    for (const node of nodes as Mutable<GraphNode>[]) {
+      if (!isConstant(node.entry)) this.#defineOutputs(node, node.position)
+    }
+  }
+
+  #defineOutputs(node: Mutable<GraphNode>, position: number): void {
+    for (const [slot, name] of node.entry.outputs.entries()) {
+      node.outputs.push(name === '' ? undefined : this.#add(name, position, { kind: 'node', node, slot }))
     }
   }
 

@@ -12,8 +12,9 @@ import { bytesOfTensor, type Tensor, tensor, tensorFromBytes } from '../tensor/t
 export function firstTurn(
   node: GraphNode,
   body: ScopedGraph,
-  values: ReadonlyMap<Value, Tensor>,
+  values: ReadonlyMap<Value, Tensor> | undefined,
 ): ReadonlyMap<Value, Tensor> | undefined {
+  if (values === undefined) return undefined
   const feeds = new Map<Value, Tensor>()
   const formals = formalInputs(node, values)
   for (const [slot, value] of body.inputs.entries()) {

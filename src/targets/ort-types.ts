@@ -45,6 +45,9 @@ export async function reportTypes(
 
 type Feeds = ReadonlyMap<Value, Tensor>
 
+/** Inputs made when they are tried: the later candidates are large, and seldom needed. */
+type Candidate = () => Feeds | undefined
+
 class Reporter {
   readonly reported = new Map<ScopedGraph, Map<string, ValueType>>()
   readonly declared: TypeTable
@@ -58,7 +61,7 @@ class Reporter {
   }
 
   /** `feeds`: sets of inputs to try until one runs. */
-  async graph(graph: ScopedGraph, feeds: readonly Feeds[]): Promise<ModelTestError | undefined> {
+  async graph(graph: ScopedGraph, feeds: readonly Candidate[]): Promise<ModelTestError | undefined> {
     const types = new Map<string, ValueType>()
     this.reported.set(graph, types)
     const outputs = [...new Set([...graph.outputs, ...computedValues(graph)])].filter((value) =>
@@ -66,7 +69,7 @@ class Reporter {
     )
     if (outputs.length === 0) return undefined
     const model = this.#encode(
-      graphAsModel(graph, outputs, this.#inputTypes(inputsOfGraph(graph), feeds[0]), this.#policy),
+      graphAsModel(graph, outputs, this.#inputTypes(inputsOfGraph(graph), feeds[0]?.()), this.#policy),
     )
     const failure = await this.#describe(model, types)
     if (failure !== undefined) await this.#nodeByNode(graph, types)
@@ -75,11 +78,12 @@ class Reporter {
       if (node.subgraphs.length === 0) continue
       const around = await this.#valuesAround(graph, node, feeds)
       for (const body of node.subgraphs) {
-        const turns = around.map((values) => firstTurn(node, body, values))
-        await this.graph(
-          body,
-          turns.filter((turn) => turn !== undefined),
+        const turns = around.map(
+          (values): Candidate =>
+            () =>
+              firstTurn(node, body, values()),
         )
+        await this.graph(body, turns)
       }
     }
     return failure
@@ -117,13 +121,13 @@ class Reporter {
   async #rank(
     graph: ScopedGraph,
     model: OrtModel,
-    feeds: readonly Feeds[],
+    feeds: readonly Candidate[],
     types: Map<string, ValueType>,
   ): Promise<void> {
     const unranked = computedValues(graph).filter((value) => isUnranked(types.get(value.name)))
     if (unranked.length === 0) return
     for (const candidate of feeds) {
-      const answer = await this.#run(model, inputsOfGraph(graph), candidate, [], unranked)
+      const answer = await this.#run(model, inputsOfGraph(graph), candidate(), [], unranked)
       if (answer === undefined) continue
       for (const value of unranked) {
         const { dataType } = types.get(value.name) as TensorType
@@ -134,7 +138,11 @@ class Reporter {
   }
 
   /** For each set of inputs, what the bodies of a node can read, as far as it can be computed. */
-  async #valuesAround(graph: ScopedGraph, node: GraphNode, feeds: readonly Feeds[]): Promise<Feeds[]> {
+  async #valuesAround(
+    graph: ScopedGraph,
+    node: GraphNode,
+    feeds: readonly Candidate[],
+  ): Promise<Candidate[]> {
     const reads = [...new Set(readsOf(node))].filter(
       (value) => value.graph === graph && this.#canLeave(value),
     )
@@ -142,16 +150,20 @@ class Reporter {
     if (computed.length === 0) return [...feeds]
     const cut = cutPrefix(graph, computed)
     const composition = { ...cut, model: graph.model, name: 'prefix' }
-    const around: Feeds[] = []
-    for (const candidate of feeds) {
+    const around: Candidate[] = []
+    for (const make of feeds) {
+      const candidate = make()
+      if (candidate === undefined) continue
       const model = this.#encode(
         composeModel(composition, this.#inputTypes(cut.inputs, candidate), this.#policy),
       )
       const answer = await this.#run(model, cut.inputs, candidate, computed, [])
       if (answer === undefined) continue
-      around.push(
-        new Map([...candidate, ...computed.map((value) => [value, answer.outputs[value.name]!] as const)]),
-      )
+      const values = new Map([
+        ...candidate,
+        ...computed.map((value) => [value, answer.outputs[value.name]!] as const),
+      ])
+      around.push(() => values)
     }
     return around
   }
@@ -159,11 +171,11 @@ class Reporter {
   async #run(
     model: OrtModel,
     inputs: readonly Value[],
-    feeds: Feeds,
+    feeds: Feeds | undefined,
     fetched: readonly Value[],
     measured: readonly Value[],
   ): Promise<Extract<OrtAnswer, { kind: 'ran' }> | undefined> {
-    if (inputs.some((value) => !feeds.has(value))) return undefined
+    if (feeds === undefined || inputs.some((value) => !feeds.has(value))) return undefined
     const named = Object.fromEntries(inputs.map((value) => [value.name, feeds.get(value)!]))
     const [fetches, measures] = [fetched, measured].map((values) => values.map(({ name }) => name)) as [
       string[],
@@ -223,13 +235,16 @@ function rankOnly(dataType: number, shape: readonly number[]): ValueType {
   return tensorType(dataType, Array.from<undefined>({ length: shape.length }))
 }
 
-function plainFeeds(graph: ScopedGraph, types: TypeTable): Feeds[] {
-  const sets = PLAIN_CHOICES.map(
-    (choice) => new Map(graph.inputs.map((value) => [value, plainTensor(types.get(value), choice)])),
-  )
-  return sets.filter((feeds): feeds is Map<Value, Tensor> =>
-    [...feeds.values()].every((fed) => fed !== undefined),
-  )
+function plainFeeds(graph: ScopedGraph, types: TypeTable): Candidate[] {
+  return PLAIN_CHOICES.map((choice) => () => {
+    const feeds = new Map<Value, Tensor>()
+    for (const value of graph.inputs) {
+      const fed = plainTensor(types.get(value), choice)
+      if (fed === undefined) return undefined
+      feeds.set(value, fed)
+    }
+    return feeds
+  })
 }
 
 /** Anything but the runtime's own failure is a bug or a broken file, and goes on. */

@@ -9,7 +9,7 @@ import { dtypeFromOnnx } from '../tensor/dtype.ts'
 import { elementCount, fromFloat64, type Tensor, tensor } from '../tensor/tensor.ts'
 
 /** Larger than any input of a model that is run for its shapes; a hostile file may ask for more. */
-const MAX_ELEMENTS = 64 * 1024 * 1024
+const MAX_ELEMENTS = 16 * 1024 * 1024
 
 export interface PlainChoice {
   /** For every dimension that the model leaves open. */
