@@ -6,7 +6,16 @@
  * colour. Colours follow the reader's light or dark setting.
  */
 import { scaleLinear, scaleLog } from 'd3-scale'
-import { area, line, symbol, symbolCircle, symbolDiamond, symbolTimes, type SymbolType } from 'd3-shape'
+import {
+  area,
+  line,
+  symbol,
+  symbolCircle,
+  symbolDiamond,
+  symbolSquare,
+  symbolTimes,
+  type SymbolType,
+} from 'd3-shape'
 import type { Chart, ChartPoint, ChartSegment } from './chart-data.ts'
 import { escapeMarkup } from './escape-markup.ts'
 import { ruleText } from './render-table.ts'
@@ -16,10 +25,11 @@ const MIN_WIDTH = 960
 const MARGIN = { top: 72, right: 20, bottom: 52, left: 76 }
 const PANEL_GAP = 10
 const MIN_PANEL_WIDTH = 34
-/** A step label takes this much. */
-const LABEL_WIDTH = 52
+/** What a digit of a step label takes, and the least space between two labels. */
+const DIGIT_WIDTH = 7
+const LABEL_GAP = 10
 /** Positive values that span more than this factor are drawn on a log scale. */
-const LOG_SPAN = 50
+const LOG_SPAN = 20
 
 interface Panel {
   readonly segment: ChartSegment
@@ -48,6 +58,7 @@ export function renderChart(chart: Chart, id: string = 'chart'): string {
     `<style>${STYLE}</style>`,
     `<rect class="paper" width="${width}" height="${HEIGHT}"/>`,
     renderHead(chart),
+    ...panels.map(renderBackground),
     ...y.marks.map((tick) => renderGridLine(tick, width)),
     ...panels.map((panel) => renderPanel(panel, y)),
     ...stepLabels(panels),
@@ -82,35 +93,44 @@ function layOut(segments: readonly ChartSegment[], width: number): Panel[] {
 }
 
 function span({ points }: ChartSegment): number {
-  const steps = points.map(({ step }) => step)
-  return Math.max(...steps) - Math.min(...steps) + 1
+  const [first, last] = ends(points)
+  return last - first + 1
 }
 
 function stepScale({ points }: ChartSegment, left: number, width: number): (step: number) => number {
-  const steps = points.map(({ step }) => step)
   const inset = Math.min(12, width / 4)
-  return scaleLinear([Math.min(...steps), Math.max(...steps)], [left + inset, left + width - inset])
+  return scaleLinear(ends(points), [left + inset, left + width - inset])
+}
+
+/** The points of a segment are in order. */
+function ends(points: readonly ChartPoint[]): [first: number, last: number] {
+  return [points[0]?.step ?? 0, points.at(-1)?.step ?? 0]
 }
 
 function yAxis(chart: Chart): YAxis {
   const values = chart.segments.flatMap(({ points }) => points.flatMap(finiteValues))
-  const [low, high] = values.length === 0 ? [0, 1] : [Math.min(...values), Math.max(...values)]
+  const [low, high] = values.length === 0 ? [0, 1] : [values.reduce(min), values.reduce(max)]
   const range = [HEIGHT - MARGIN.bottom - 8, MARGIN.top + 8]
   const isLog = low > 0 && high / low > LOG_SPAN
   const [from, to] =
     low === high ? [low - (Math.abs(low) || 1) / 2, high + (Math.abs(high) || 1) / 2] : [low, high]
-  const scale = isLog ? scaleLog([low, high], range).nice() : scaleLinear([from, to], range).nice()
+  const scale = isLog ? scaleLog([low, high], range) : scaleLinear([from, to], range).nice()
   const ticks = isLog ? thinOut(scale.ticks()) : scale.ticks(6)
   const marks = ticks.map((value) => ({ y: scale(value), text: tickText(value) }))
   return Object.assign((value: number) => scale(value), { marks })
 }
 
-/** A log scale of many decades gives more ticks than lines of text fit: powers of ten suffice. */
+/** A log scale gives more ticks than lines of text fit: 1, 2 and 5 of each decade, or its 1 alone. */
 function thinOut(ticks: readonly number[]): number[] {
-  return ticks.length <= 10
-    ? [...ticks]
-    : ticks.filter((tick) => Number.isInteger(Math.round(Math.log10(tick) * 1e9) / 1e9))
+  const of = (digits: string): number[] =>
+    ticks.filter((tick) => digits.includes(tick.toExponential(0).charAt(0)))
+  const few = of('125')
+  return few.length <= 10 ? few : of('1')
 }
+
+// Spread into Math.min, the values of a long training would overflow the stack.
+const min = (a: number, b: number): number => Math.min(a, b)
+const max = (a: number, b: number): number => Math.max(a, b)
 
 function tickText(value: number): string {
   return String(Number(value.toPrecision(6)))
@@ -122,20 +142,26 @@ function finiteValues({ expected, actual, band }: ChartPoint): number[] {
 
 function renderHead({ test, title, rule }: Chart): string {
   const rules = rule === undefined ? '' : `, rule ${ruleText(rule)}`
-  const entries: [string, string, SymbolType][] =
-    rule === undefined
-      ? [['recorded', 'recorded', symbolCircle]]
-      : [
-          ['recorded', 'recorded', symbolCircle],
-          ['new', 'new run', symbolCircle],
-          ['wrong', 'regression', symbolTimes],
-          ['wrong', 'not logged', symbolDiamond],
-        ]
-  const legend = entries.map(([kind, name, shape], index) => {
-    const x = MARGIN.left + 8 + index * 116
-    return mark(kind, shape, x, 46, kind === 'wrong' ? 70 : 36) + text(x + 12, 50, name, 'muted')
+  const legend = legendOf(rule).map(([kind, name, shape], index) => {
+    const x = MARGIN.left + 8 + index * 112
+    return (
+      mark(kind, shape, x, 46, kind === 'wrong' || kind === 'band' ? 70 : 36) +
+      text(x + 12, 50, name, 'muted')
+    )
   })
   return text(MARGIN.left, 26, `${test}: ${title}${rules}`, 'title') + legend.join('')
+}
+
+function legendOf(rule: Chart['rule']): [kind: string, name: string, shape: SymbolType][] {
+  const recorded: [string, string, SymbolType] = ['recorded', 'recorded', symbolCircle]
+  if (rule === undefined) return [recorded]
+  return [
+    recorded,
+    ['band', 'margin', symbolSquare],
+    ['new', 'new run', symbolCircle],
+    ['wrong', 'regression', symbolTimes],
+    ['wrong', 'not logged', symbolDiamond],
+  ]
 }
 
 function renderGridLine({ y, text: value }: YAxis['marks'][number], width: number): string {
@@ -145,10 +171,15 @@ function renderGridLine({ y, text: value }: YAxis['marks'][number], width: numbe
   )
 }
 
-function renderPanel({ segment, left, width, x }: Panel, y: YAxis): string {
+function renderBackground({ left, width }: Panel): string {
+  const height = HEIGHT - MARGIN.top - MARGIN.bottom
+  return `<rect class="panel" x="${px(left)}" y="${MARGIN.top}" width="${px(width)}" height="${height}"/>`
+}
+
+function renderPanel({ segment, x }: Panel, y: YAxis): string {
   const { points } = segment
   return [
-    `<g><rect class="panel" x="${px(left)}" y="${MARGIN.top}" width="${px(width)}" height="${HEIGHT - MARGIN.top - MARGIN.bottom}"/>`,
+    '<g>',
     path('band', bandPath(points, x, y)),
     path(
       'recorded',
@@ -201,20 +232,26 @@ function renderPoint(point: ChartPoint, segment: ChartSegment, x: Panel['x'], y:
   return `<g><title>${escapeMarkup(tip)}</title>${parts.join('')}</g>`
 }
 
-/** First and last step of a panel where both fit, else the first of every panel that has room. */
+/** The first step of every panel that has room, and the last where it fits before the next first. */
 function stepLabels(panels: readonly Panel[]): string[] {
   const y = HEIGHT - MARGIN.bottom + 18
   let free = 0
-  return panels.flatMap(({ segment, x, width }) => {
-    const first = segment.points[0]?.step ?? 0
-    const last = segment.points.at(-1)?.step ?? first
-    const steps = first !== last && width > 2 * LABEL_WIDTH ? [first, last] : [first]
-    return steps.flatMap((step) => {
-      if (x(step) < free) return []
-      free = x(step) + LABEL_WIDTH
+  return panels.flatMap(({ segment, x }, index) => {
+    const next = panels[index + 1]
+    const limit =
+      next === undefined ? Number.POSITIVE_INFINITY : labelStart(next, ends(next.segment.points)[0])
+    const steps = [...new Set(ends(segment.points))]
+    return steps.flatMap((step, position) => {
+      const [from, to] = [labelStart({ x }, step), 2 * x(step) - labelStart({ x }, step) + LABEL_GAP]
+      if (from < free || (position > 0 && to > limit)) return []
+      free = to
       return [text(x(step), y, String(step), 'muted', 'middle')]
     })
   })
+}
+
+function labelStart({ x }: Pick<Panel, 'x'>, step: number): number {
+  return x(step) - (String(step).length * DIGIT_WIDTH) / 2
 }
 
 function isWrong({ verdict }: ChartPoint): boolean {
@@ -242,7 +279,7 @@ const STYLE = `
 @media (prefers-color-scheme:dark){.convergence{--paper:#0d1117;--panel:#151b23;--ink:#f0f6fc;--muted:#9198a1;--grid:#3d444d;--recorded:#9198a1;--new:#58a6ff;--wrong:#ff7b72}}
 .convergence .paper{fill:var(--paper)}
 .convergence .panel{fill:var(--panel)}
-.convergence .grid{stroke:var(--grid);stroke-width:1}
+.convergence .grid{stroke:var(--grid);stroke-opacity:.6}
 .convergence text{fill:var(--ink)}
 .convergence .title{font-size:15px;font-weight:600}
 .convergence .muted{fill:var(--muted)}
@@ -252,6 +289,7 @@ const STYLE = `
 .convergence .curve.new{stroke:var(--new)}
 .convergence .curve.band{fill:var(--recorded);fill-opacity:.16;stroke:none}
 .convergence .mark.recorded{fill:var(--recorded)}
+.convergence .mark.band{fill:var(--recorded);fill-opacity:.3}
 .convergence .mark.new{fill:var(--new)}
 .convergence .mark.wrong{fill:none;stroke:var(--wrong);stroke-width:2.25;stroke-linecap:round}
 `.trim()

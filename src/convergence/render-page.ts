@@ -22,8 +22,8 @@ export function renderPage(charts: readonly Chart[]): string {
 <main>
 <h1>Convergence</h1>
 ${summary(charts, wrong.length)}
-${wrong.length === 0 ? '' : wrongTable(wrong)}
 ${charts.map((chart, index) => `<figure tabindex="0">${renderChart(chart, `chart-${index}`)}</figure>`).join('\n')}
+${wrong.length === 0 ? '' : wrongTable(wrong)}
 </main>
 </body>
 </html>

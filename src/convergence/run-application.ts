@@ -22,6 +22,8 @@ export interface Watch {
   readonly signal?: AbortSignal | undefined
   /** Seconds without progress after which the application is stopped. @default no limit */
   readonly stepTimeout?: number | undefined
+  /** From the request to end until the kill: enough to finish writing a checkpoint. @default 5000 */
+  readonly graceMs?: number | undefined
 }
 
 export type ApplicationEnd =
@@ -37,9 +39,6 @@ export interface ApplicationRun {
   readonly lastLines: readonly string[]
 }
 
-/** From the request to end until the kill: long enough to finish writing a checkpoint. */
-const GRACE_MS = 5_000
-
 /** From the exit until the processes it left behind are killed, which hold its output open. */
 const LEFTOVER_MS = 1_000
 
@@ -52,7 +51,7 @@ export async function runApplication(application: Application, watch: Watch): Pr
   if (watch.signal?.aborted === true) return { end: { kind: 'interrupted' }, lastLines: [] }
 
   const child = start(application)
-  const stopper = new Stopper(child)
+  const stopper = new Stopper(child, watch.graceMs ?? 5_000)
   const timer = new ProgressTimer(watch.stepTimeout, () =>
     stopper.stop({ kind: 'stuck', seconds: watch.stepTimeout ?? 0 }),
   )
@@ -130,11 +129,13 @@ function endOf(result: Awaited<Process>, { command, directory }: Application): A
 /** Ends the application and all it started: a request first, then by force. */
 class Stopper {
   readonly #child: Process
+  readonly #graceMs: number
   #reason: ApplicationEnd | undefined
   readonly #timers: NodeJS.Timeout[] = []
 
-  constructor(child: Process) {
+  constructor(child: Process, graceMs: number) {
     this.#child = child
+    this.#graceMs = graceMs
     process.once('exit', this.killNow)
     child.once('exit', () => this.#timers.push(setTimeout(this.killNow, LEFTOVER_MS)))
   }
@@ -147,12 +148,14 @@ class Stopper {
     if (this.#reason !== undefined) return
     this.#reason = reason
     this.#kill('SIGTERM')
-    this.#timers.push(setTimeout(this.killNow, GRACE_MS))
+    this.#timers.push(setTimeout(this.killNow, this.#graceMs))
   }
 
   readonly killNow = (): void => this.#kill('SIGKILL')
 
+  /** Workers that closed their output are still there when it has ended. */
   release(): void {
+    this.killNow()
     process.off('exit', this.killNow)
     for (const timer of this.#timers) clearTimeout(timer)
   }

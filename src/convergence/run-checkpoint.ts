@@ -55,7 +55,7 @@ export async function runCheckpoint(
 
 /** As many steps as the config says, and more where the manifest was recorded with more. */
 function lastStepOf(test: ConvergenceTest, { startStep, values }: CheckpointRecord): number {
-  return Math.max(startStep + test.stepsToRecord, ...values.map(({ step }) => step))
+  return values.reduce((last, { step }) => Math.max(last, step), startStep + test.stepsToRecord)
 }
 
 export function requireCheckpoint(
@@ -87,7 +87,7 @@ class Segment {
   constructor(test: ConvergenceTest, { values }: CheckpointRecord, onEvent: OnEvent) {
     this.#test = test
     this.#steps = new Set(values.map(({ step }) => step))
-    this.#lastStep = Math.max(...this.#steps)
+    this.#lastStep = values.reduce((last, { step }) => Math.max(last, step), 0)
     this.#onEvent = onEvent
   }
 

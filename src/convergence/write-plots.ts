@@ -16,13 +16,16 @@ import type { GatherReport, RunReport } from './run-convergence.ts'
 export async function writePlots(report: RunReport | GatherReport, folder: string): Promise<string> {
   const charts =
     report.kind === 'run' ? report.tests.flatMap(chartsOfRun) : report.tests.flatMap(chartsOfGather)
-  const page = path.join(folder, 'index.html')
+  const files = new Map([...fileNames(charts)].map(([name, chart]) => [name, renderChart(chart)]))
+  files.set('index.html', renderPage(charts))
+  await writeFiles(folder, files)
+  return path.join(folder, 'index.html')
+}
+
+async function writeFiles(folder: string, files: ReadonlyMap<string, string>): Promise<void> {
   try {
     await mkdir(folder, { recursive: true })
-    await Promise.all(
-      [...fileNames(charts)].map(([name, chart]) => writeFile(path.join(folder, name), renderChart(chart))),
-    )
-    await writeFile(page, renderPage(charts))
+    await Promise.all([...files].map(([name, text]) => writeFile(path.join(folder, name), text)))
   } catch (error) {
     throw new ModelTestError('FILE_UNWRITABLE', 'the plots cannot be written', {
       file: folder,
@@ -30,7 +33,6 @@ export async function writePlots(report: RunReport | GatherReport, folder: strin
       cause: error,
     })
   }
-  return page
 }
 
 /** Names that any file system takes, numbered where two would be the same. */
