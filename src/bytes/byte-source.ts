@@ -24,6 +24,18 @@ export function bytesSource(bytes: Uint8Array, name = '<bytes>'): ByteSource {
   }
 }
 
+/** Reading in pieces of this size keeps memory flat, however long the range. */
+const PIECE_BYTES = 4 * 1024 * 1024
+
+/** The bytes [start, stop) in order. */
+export function* readInPieces(
+  source: ByteSource,
+  start = 0,
+  stop: number = source.size,
+): Generator<Uint8Array> {
+  for (let at = start; at < stop; at += PIECE_BYTES) yield source.read(at, Math.min(PIECE_BYTES, stop - at))
+}
+
 /** Throws the one error for a read past the end, so that every source words it alike. */
 export function checkRange(source: Pick<ByteSource, 'name' | 'size'>, offset: number, length: number): void {
   if (offset >= 0 && length >= 0 && offset + length <= source.size) return

@@ -4,7 +4,7 @@
  * A message under construction is a list of pieces and their total size. Slices of a source
  * are copied only when the whole is written, so building costs what is new, not what is old.
  */
-import type { ByteSource } from './byte-source.ts'
+import { type ByteSource, readInPieces } from './byte-source.ts'
 import { BYTES, VARINT } from './wire-reader.ts'
 
 /** Bytes [start, stop) of a source. */
@@ -15,9 +15,6 @@ export interface Slice {
 }
 
 type Piece = Uint8Array | Slice
-
-/** Copying in pieces of this size keeps memory flat when slices are large. */
-const COPY_BYTES = 4 * 1024 * 1024
 
 export class MessageWriter {
   size = 0
@@ -86,11 +83,7 @@ export class MessageWriter {
   *chunks(): Generator<Uint8Array> {
     for (const piece of this.#pieces) {
       if (piece instanceof Uint8Array) yield piece
-      else {
-        for (let at = piece.start; at < piece.stop; at += COPY_BYTES) {
-          yield piece.source.read(at, Math.min(COPY_BYTES, piece.stop - at))
-        }
-      }
+      else yield* readInPieces(piece.source, piece.start, piece.stop)
     }
   }
 

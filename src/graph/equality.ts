@@ -5,7 +5,7 @@
  * documentation and the way a tensor is stored do not.
  */
 import { createHash, type Hash } from 'node:crypto'
-import type { ByteSource } from '../bytes/byte-source.ts'
+import { type ByteSource, readInPieces } from '../bytes/byte-source.ts'
 import { constantContent } from '../onnx/constant.ts'
 import { valueInfo, type ValueType } from '../onnx/value-type.ts'
 import { onnxFromDtype } from '../tensor/dtype.ts'
@@ -109,9 +109,6 @@ function describedDigest(dataType: number, dims: readonly number[], update: (has
   return hash.digest('hex')
 }
 
-const PIECE_BYTES = 4 * 1024 * 1024
-
 function hashRange(hash: Hash, source: ByteSource, start: number, stop: number): void {
-  for (let at = start; at < stop; at += PIECE_BYTES)
-    hash.update(source.read(at, Math.min(PIECE_BYTES, stop - at)))
+  for (const piece of readInPieces(source, start, stop)) hash.update(piece)
 }

@@ -4,13 +4,13 @@
  * Small ones are copied. Large ones can be referenced where they lie, in the model file or in
  * its external data, so that a part of a model of many gigabytes costs some kilobytes.
  */
-import type { ByteSource } from '../bytes/byte-source.ts'
+import { type ByteSource, checkRange } from '../bytes/byte-source.ts'
 import { WireReader } from '../bytes/wire-reader.ts'
-import { MessageWriter } from '../bytes/wire-writer.ts'
+import type { MessageWriter, Slice } from '../bytes/wire-writer.ts'
 import { constantContent } from '../onnx/constant.ts'
 import { GRAPH } from '../onnx/fields.ts'
 import type { Range } from '../onnx/model-index.ts'
-import { renameSparse, rewriteTensor } from '../onnx/tensor-rewrite.ts'
+import { renameSparse, rewriteTensor, type TensorChange } from '../onnx/tensor-rewrite.ts'
 import {
   type ExternalData,
   readTensorInfo,
@@ -28,6 +28,14 @@ export type WeightPolicy =
    * called in the folder that the runtime is told to look in.
    */
   | { readonly kind: 'reference'; readonly location: string; readonly minBytes: number }
+  /** Data of `minBytes` or more goes to a file called `location`; `place` says at which offset. */
+  | {
+      readonly kind: 'beside'
+      readonly location: string
+      readonly minBytes: number
+      readonly place: (data: Slice) => number
+      readonly external: OpenExternal
+    }
 
 /** The file that an initializer's external data lies in, checked to be inside the model's folder. */
 export type OpenExternal = (location: string, tensorName: string) => ByteSource
@@ -82,25 +90,38 @@ function addTensor(
   name: string,
   policy: WeightPolicy,
 ): void {
-  const moved = movedData(info, policy)
+  const moved = movedData(source, info, policy)
   if (moved === undefined && info.name === name)
     graph.sliceField(GRAPH.initializer, { source, ...bounds(range) })
   else graph.messageField(GRAPH.initializer, rewriteTensor(source, range, { name, ...moved }))
 }
 
-function movedData(
-  info: TensorInfo,
-  policy: WeightPolicy,
-): { raw: { source: ByteSource; start: number; stop: number } } | { external: ExternalData } | undefined {
-  if (policy.kind === 'inline') {
-    if (info.external === undefined) return undefined
-    const { location, offset, length } = info.external
-    const source = policy.external(location, info.name)
-    return { raw: { source, start: offset, stop: length === undefined ? source.size : offset + length } }
+/** How the data must move for the policy; undefined when it can stay as it is. */
+function movedData(source: ByteSource, info: TensorInfo, policy: WeightPolicy): TensorChange | undefined {
+  if (policy.kind === 'reference') {
+    if (info.raw === undefined || info.raw.stop - info.raw.start < policy.minBytes) return undefined
+    const { start, stop } = info.raw
+    return { external: { location: policy.location, offset: start, length: stop - start } }
   }
-  if (info.raw === undefined || info.raw.stop - info.raw.start < policy.minBytes) return undefined
-  const { start, stop } = info.raw
-  return { external: { location: policy.location, offset: start, length: stop - start } }
+  const outside =
+    info.external === undefined ? undefined : externalSlice(info, info.external, policy.external)
+  const data = outside ?? (info.raw === undefined ? undefined : { source, ...info.raw })
+  if (policy.kind === 'inline' || data === undefined || data.stop - data.start < policy.minBytes) {
+    return outside === undefined ? undefined : { raw: outside }
+  }
+  const length = data.stop - data.start
+  return { external: { location: policy.location, offset: policy.place(data), length } }
+}
+
+function externalSlice(
+  info: TensorInfo,
+  { location, offset, length }: ExternalData,
+  open: OpenExternal,
+): Slice {
+  const source = open(location, info.name)
+  const stop = length === undefined ? source.size : offset + length
+  checkRange(source, offset, stop - offset)
+  return { source, start: offset, stop }
 }
 
 function bounds({ start, stop }: Range): Range {

@@ -6,30 +6,41 @@ import { type Tensor, tensor } from '../tensor/tensor.ts'
 import type { Ort } from './ort-runtime.ts'
 
 /** What onnxruntime-node can be fed and fetched. Others (bfloat16, float8, complex) stay inside a model. */
-const CARRIED = [
-  'float32',
-  'uint8',
-  'int8',
-  'uint16',
-  'int16',
-  'int32',
-  'int64',
-  'string',
-  'bool',
-  'float16',
-  'float64',
-  'uint32',
-  'uint64',
-  'uint4',
-  'int4',
-] as const satisfies readonly DType[]
+type CarriedDType = Exclude<
+  DType,
+  | 'bfloat16'
+  | 'complex64'
+  | 'complex128'
+  | 'float8e4m3fn'
+  | 'float8e4m3fnuz'
+  | 'float8e5m2'
+  | 'float8e5m2fnuz'
+  | 'float8e8m0'
+  | 'float4e2m1'
+  | 'uint2'
+  | 'int2'
+>
 
-type CarriedDType = (typeof CARRIED)[number]
-
-const carried: ReadonlySet<string> = new Set(CARRIED)
+const CARRIED: Readonly<Record<CarriedDType, true>> = {
+  float32: true,
+  uint8: true,
+  int8: true,
+  uint16: true,
+  int16: true,
+  int32: true,
+  int64: true,
+  string: true,
+  bool: true,
+  float16: true,
+  float64: true,
+  uint32: true,
+  uint64: true,
+  uint4: true,
+  int4: true,
+}
 
 export function isCarriedByOrt(dtype: DType | undefined): dtype is CarriedDType {
-  return dtype !== undefined && carried.has(dtype)
+  return dtype !== undefined && Object.hasOwn(CARRIED, dtype)
 }
 
 export function toOrtTensor(ort: Ort, { dtype, shape, data }: Tensor): OrtTensor {

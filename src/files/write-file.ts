@@ -1,0 +1,49 @@
+/**
+ * Files that are there whole or not at all: written beside their place, then renamed into it.
+ */
+import { closeSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { ModelTestError } from '../errors.ts'
+
+export function writeFileAtomic(path: string, chunks: Iterable<Uint8Array> | string): void {
+  const temporary = `${path}.${process.pid}.tmp`
+  try {
+    mkdirSync(dirname(path), { recursive: true })
+    writeChunks(temporary, typeof chunks === 'string' ? [Buffer.from(chunks)] : chunks)
+    renameSync(temporary, path)
+  } catch (cause) {
+    rmSync(temporary, { force: true })
+    if (cause instanceof ModelTestError) throw cause
+    throw new ModelTestError('FILE_UNWRITABLE', `the file cannot be written (${(cause as Error).message})`, {
+      file: path,
+      hint: 'Check that the folder may be written to and that the disk has room, or choose another folder.',
+      cause,
+    })
+  }
+}
+
+function writeChunks(path: string, chunks: Iterable<Uint8Array>): void {
+  const descriptor = openSync(path, 'w')
+  try {
+    for (const chunk of gather(chunks)) {
+      for (let done = 0; done < chunk.length;) done += writeSync(descriptor, chunk, done)
+    }
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** Many small pieces become few writes. */
+const GATHER_BYTES = 256 * 1024
+
+function* gather(chunks: Iterable<Uint8Array>): Generator<Uint8Array> {
+  let [pending, size] = [[] as Uint8Array[], 0]
+  for (const chunk of chunks) {
+    pending.push(chunk)
+    size += chunk.length
+    if (size < GATHER_BYTES) continue
+    yield pending.length === 1 ? chunk : Buffer.concat(pending)
+    ;[pending, size] = [[], 0]
+  }
+  if (size > 0) yield Buffer.concat(pending)
+}
