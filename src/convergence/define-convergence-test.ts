@@ -10,7 +10,7 @@ import { ModelTestError } from '../errors.ts'
 import { renderFailure } from './explain-end.ts'
 import { gatherTest } from './gather-test.ts'
 import type { CheckpointRecord } from './manifest.ts'
-import { renderCheckpoint } from './render-table.ts'
+import { renderWrong } from './render-table.ts'
 import { runCheckpoint, type CheckpointResult } from './run-checkpoint.ts'
 import {
   locateTests,
@@ -27,13 +27,13 @@ export interface ConvergenceTestOptions extends Omit<GatherConvergenceOptions, '
   readonly timeout?: number | undefined
 }
 
-/** A regression as Vitest shows it: the table of the checkpoint. */
+/** A regression as Vitest shows it: the values that are wrong. */
 export class ConvergenceRegression extends Error {
   override readonly name = 'ConvergenceRegression'
   readonly result: CheckpointResult
 
   constructor(result: CheckpointResult) {
-    super(renderCheckpoint(result))
+    super(renderWrong(result))
     this.result = result
   }
 }
@@ -75,7 +75,7 @@ async function compareCheckpoint(
   })
   if (result.outcome === 'regressed') throw new ConvergenceRegression(result)
   if (result.outcome === 'passed') return
-  throw applicationFailed(tested.name, renderCheckpoint(result))
+  throw applicationFailed(tested.name, renderWrong(result))
 }
 
 function defineGather({ test: tested, storage }: LocatedTest, options: ConvergenceTestOptions): void {

@@ -17,13 +17,35 @@ export interface Paint {
 export const PLAIN: Paint = { good: String, bad: String, dim: String }
 
 export function renderCheckpoint(result: CheckpointResult, paint: Paint = PLAIN): string {
-  const { startStep, checkpoint, measurements, failure } = result
-  const lines = [
+  return render(result, result.measurements, paint)
+}
+
+/** For the message of an error: only what is wrong, and not more than fits a screen. */
+export function renderWrong(result: CheckpointResult): string {
+  return render(
+    result,
+    result.measurements.filter(({ verdict }) => verdict !== 'pass'),
+    PLAIN,
+    MAX_WRONG_ROWS,
+  )
+}
+
+const MAX_WRONG_ROWS = 40
+
+function render(
+  result: CheckpointResult,
+  measurements: readonly Measurement[],
+  paint: Paint,
+  maxRows: number = measurements.length,
+): string {
+  const { startStep, checkpoint, failure } = result
+  const more = measurements.length - maxRows
+  return [
     `from step ${startStep} (${checkpoint}): ${verdictOf(result, paint)}`,
-    ...renderRows(measurements, paint),
-  ]
-  if (failure !== null) lines.push(...indent(paint.bad(renderFailure(failure))))
-  return lines.join('\n')
+    ...renderRows(measurements.slice(0, maxRows), paint),
+    ...(more > 0 ? [`  … and ${more} more`] : []),
+    ...(failure === null ? [] : indent(paint.bad(renderFailure(failure)))),
+  ].join('\n')
 }
 
 /** "loss (MLM)"; a metric of one unnamed value is just "loss". */

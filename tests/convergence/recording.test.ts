@@ -143,21 +143,24 @@ describe('the recorder', () => {
 
 describe('a log line', () => {
   test('with a save and a step tells both, but no step from the path', () => {
-    const test = {
+    const other = {
       ...bert,
       stepNum: compileLogPattern(String.raw`step.?(\d+)`),
       modelSave: compileLogPattern('saved (.+)'),
     }
-    expect(parseLogLine(test, 'step 45: saved out/step_7/m')).toMatchObject({
+    expect(parseLogLine(other, 'step 45: saved out/step_7/m')).toMatchObject({
       step: 45,
       saved: 'out/step_7/m',
     })
-    expect(parseLogLine(test, 'saved out/step_7/m')).toMatchObject({ step: undefined, saved: 'out/step_7/m' })
+    expect(parseLogLine(other, 'saved out/step_7/m')).toMatchObject({
+      step: undefined,
+      saved: 'out/step_7/m',
+    })
   })
 
   test('whose step is no whole number is an error of the config', () => {
-    const test = { ...bert, stepNum: compileLogPattern(String.raw`Epoch:\s+([\d.]+)`) }
-    expect(() => parseLogLine(test, 'Epoch: 3.50')).toThrow(
+    const other = { ...bert, stepNum: compileLogPattern(String.raw`Epoch:\s+([\d.]+)`) }
+    expect(() => parseLogLine(other, 'Epoch: 3.50')).toThrow(
       expect.objectContaining({
         code: 'CONVERGENCE_CONFIG',
         message: expect.stringContaining('test "bert", log_parsing.step_num.regex: read "3.50"'),

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import type { Measurement } from '../../src/convergence/compare-segment.ts'
 import type { ConvergenceEvent } from '../../src/convergence/events.ts'
 import { Progress } from '../../src/convergence/progress.ts'
-import { PLAIN, renderCheckpoint } from '../../src/convergence/render-table.ts'
+import { PLAIN, renderCheckpoint, renderWrong } from '../../src/convergence/render-table.ts'
 import type { CheckpointResult } from '../../src/convergence/run-checkpoint.ts'
 import type { RunReport } from '../../src/convergence/run-convergence.ts'
 import { writePlots } from '../../src/convergence/write-plots.ts'
@@ -51,6 +51,20 @@ const STEP: ConvergenceEvent = {
   step: 7,
   values: [{ metric: 'loss', label: '0', value: '0.5' }],
 }
+
+test('an error shows only what is wrong, and not all of a long list', () => {
+  const wrong = Array.from({ length: 50 }, (_, step) =>
+    measurement({ step, expected: '1', actual: '2', verdict: 'regression' }),
+  )
+  const lines = renderWrong({
+    ...RESULT,
+    measurements: [...RESULT.measurements, ...wrong],
+    failure: null,
+  }).split('\n')
+  expect(lines).toHaveLength(2 + 40 + 1)
+  expect(lines.at(-1)).toBe('  … and 13 more')
+  expect(lines.join('\n')).not.toContain('pass')
+})
 
 describe('progress', () => {
   test('redraws one line on a terminal, cut to its width', () => {
@@ -134,7 +148,7 @@ describe('the plots', () => {
   })
 
   test('take a training of any length', async () => {
-    const measurements = Array.from({ length: 200_000 }, (_, step) =>
+    const measurements = Array.from({ length: 130_000 }, (_, step) =>
       measurement({ step, expected: '1', actual: '1', verdict: 'pass' }),
     )
     const long = {
