@@ -184,9 +184,8 @@ function integersOfNumbers(dtype: NumberIntegerDType, values: Float64Array): Ten
   const bits = bitsPerElement(dtype)
   const low = isSigned(dtype) ? -(2 ** (bits - 1)) : 0
   const high = low + 2 ** bits - 1
-  const integers = values.map((value) =>
-    value === value ? Math.min(Math.max(roundHalfEven(value), low), high) : 0,
-  )
+  // NaN passes through here and becomes 0 where it is stored.
+  const integers = values.map((value) => Math.min(Math.max(roundHalfEven(value), low), high))
   if (bits < 8) return packBits(integers, bits as SubByteBits)
   const data = newData(dtype, values.length)
   data.set(integers)

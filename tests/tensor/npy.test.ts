@@ -133,6 +133,11 @@ describe('a file that lies', () => {
     )
   })
 
+  test('says how much data is missing', () => {
+    const file = npyBytes(tensor('float32', [4], new Float32Array(4)))
+    expect(() => read(file.slice(0, -3))).toThrow('the data takes 16 bytes, but there are 13')
+  })
+
   test('a header length beyond the file', () => {
     const file = fileWith('{}').slice()
     file[8] = 255

@@ -175,6 +175,16 @@ describe('a file that lies', () => {
     expect(() => openSafetensors(bytesSource(file))).toThrow(/the header should have/)
   })
 
+  test('a header beyond the format’s limit is not read, however large the file', () => {
+    const head = new Uint8Array(BigUint64Array.of(150_000_000n).buffer)
+    const source = {
+      name: 'x',
+      size: 1e12,
+      read: (at: number, length: number) => head.subarray(at, at + length),
+    }
+    expect(() => openSafetensors(source)).toThrow(/the header should have 150000000 bytes/)
+  })
+
   test('a Git LFS pointer says how to get the file', () => {
     const pointer = 'version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n'
     expect(() => openSafetensors(bytesSource(Buffer.from(pointer)))).toThrow(

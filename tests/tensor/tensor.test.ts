@@ -167,14 +167,19 @@ describe('narrowing from doubles', () => {
     expect(() => fromFloat64('float32', [2], new Float64Array(3))).toThrow(malformed)
   })
 
-  test('every numeric tensor but the 64-bit integers comes back as it was', () => {
+  test('every numeric tensor but the 64-bit integers comes back, infinities of float8e5m2 saturated', () => {
     const exact = DTYPES.filter((dtype) => !['string', 'int64', 'uint64'].includes(dtype))
     fc.assert(
       fc.property(anyTensor(exact), (t) => {
         const values = toFloat64(t)
         const again = fromFloat64(t.dtype as FixedSizeDType, t.shape, values)
-        expect(toFloat64(again)).toEqual(values)
+        const expected = t.dtype === 'float8e5m2' ? values.map(withoutInfinity) : values
+        expect(toFloat64(again)).toEqual(expected)
       }),
     )
   })
 })
+
+function withoutInfinity(value: number): number {
+  return Number.isNaN(value) ? NaN : Math.max(-57344, Math.min(57344, value))
+}
