@@ -53,21 +53,13 @@ export function boundaryOf(nodes: readonly GraphNode[], known: ReadonlyMap<Value
       else inputs.add(value)
     }
   }
-  return { inputs: [...inputs], outputs: outputsOf(nodes, own), weights: [...weights], folded }
+  return { inputs: [...inputs], outputs: outputsOf(nodes), weights: [...weights], folded }
 }
 
-/** A node whose outputs nobody reads still computes something to be tested. */
-function outputsOf(nodes: readonly GraphNode[], own: ReadonlySet<GraphNode>): Value[] {
-  const outputs: Value[] = []
-  for (const node of nodes) {
-    for (const value of node.outputs) {
-      if (value !== undefined && (value.isOutput || value.consumers.some((consumer) => !own.has(consumer)))) {
-        outputs.push(value)
-      }
-    }
-  }
-  if (outputs.length > 0) return outputs
-  return nodes.flatMap((node) =>
-    node.outputs.filter((value) => value !== undefined && value.consumers.length === 0),
-  ) as Value[]
+/** What a set of nodes gives: what others read, else what it computes for nobody, to be tested all the same. */
+export function outputsOf(nodes: readonly GraphNode[]): Value[] {
+  const own = new Set(nodes)
+  const all = nodes.flatMap((node) => node.outputs).filter((value) => value !== undefined)
+  const used = all.filter((value) => value.isOutput || value.consumers.some((consumer) => !own.has(consumer)))
+  return used.length > 0 ? used : all.filter((value) => value.consumers.length === 0)
 }

@@ -7,7 +7,7 @@
 import type { ValueType } from '../onnx/value-type.ts'
 import { isConstant } from '../onnx/constant.ts'
 import type { Tensor } from '../tensor/tensor.ts'
-import { boundaryOf, type Part } from './part.ts'
+import { boundaryOf, outputsOf, type Part } from './part.ts'
 import { partition } from './partition.ts'
 import type { GraphNode, ScopedGraph, Value } from './resolve.ts'
 
@@ -47,12 +47,17 @@ function splitInto(
 ): void {
   const { groups = DEFAULT_GROUPS, folded = NONE_KNOWN } = options
   const indices = nodeIndices(graph)
-  const sets = partition(graph, { groups, bound: (value) => whyBound(value, options) })
+  const bound = (value: Value): string | undefined => whyBound(value, options)
+  const sets = partition(graph, { groups, bound }).filter(
+    ({ nodes }) => leaving(outputsOf(nodes), bound).length > 0,
+  )
   for (const [n, { nodes, merged }] of sets.entries()) {
     const label = `${cleanName(nodes[0]!.entry.opType)}_${n}`
     const name = `${prefix}_${label}`
+    const boundary = boundaryOf(nodes, folded)
+    const outputs = leaving(boundary.outputs, bound)
     const positions = nodes.map((node) => indices[node.position]!)
-    parts.push({ name, scope, graph, nodes, nodeIndices: positions, merged, ...boundaryOf(nodes, folded) })
+    parts.push({ name, scope, graph, nodes, nodeIndices: positions, merged, ...boundary, outputs })
     for (const node of nodes) {
       for (const [at, body] of node.subgraphs.entries()) {
         const branch = branchLabel(node, at)
@@ -67,6 +72,11 @@ function splitInto(
       }
     }
   }
+}
+
+/** Less dead ends that cannot leave a model: they have nothing to show and nobody to serve. */
+function leaving(outputs: readonly Value[], bound: (value: Value) => string | undefined): Value[] {
+  return outputs.filter((value) => value.isOutput || value.consumers.length > 0 || bound(value) === undefined)
 }
 
 const NONE_KNOWN: ReadonlyMap<Value, Tensor> = new Map()

@@ -38,32 +38,32 @@ export const SESSION: InferenceSession.SessionOptions = {
   logSeverityLevel: 4,
 }
 
+/** One process for all tests of a worker; it ends with the worker. */
+const process = startOrtProcess()
+
 export async function splitFile(file: ModelFile, options: Partial<SplitOptions> = {}): Promise<SplitModel> {
-  const process = startOrtProcess()
-  try {
-    const graph = resolveModel(file.model)
-    const { types, failure } = await reportTypes(file, graph, process)
-    const parts = splitGraph(graph, {
-      stem: file.stem,
-      typeOf: (value) => types.get(value),
-      folded: foldShapes(graph, types),
-      ...(failure === undefined ? { canCross: (code) => isCarriedByOrt(dtypeFromOnnx(code)) } : {}),
-      ...options,
-    })
-    return { file, graph, types, parts }
-  } finally {
-    process.close()
-  }
+  const graph = resolveModel(file.model)
+  const { types, failure } = await reportTypes(file, graph, process)
+  const parts = splitGraph(graph, {
+    stem: file.stem,
+    typeOf: (value) => types.get(value),
+    folded: foldShapes(graph, types),
+    ...(failure === undefined ? { canCross: (code) => isCarriedByOrt(dtypeFromOnnx(code)) } : {}),
+    ...options,
+  })
+  return { file, graph, types, parts }
 }
 
 export function partBytes({ file, types }: SplitModel, part: Part): Uint8Array {
   return extractPart(part, (value) => types.get(value), { kind: 'inline', external: file.external }).toBytes()
 }
 
-export async function runBytes(model: Uint8Array | string, feeds: Tensors, fetches?: readonly string[]): Promise<Tensors> {
-  const session = await (typeof model === 'string'
-    ? ort.InferenceSession.create(model, SESSION)
-    : ort.InferenceSession.create(model, SESSION))
+export async function runBytes(
+  model: Uint8Array | string,
+  feeds: Tensors,
+  fetches?: readonly string[],
+): Promise<Tensors> {
+  const session = await ort.InferenceSession.create(model as string, SESSION)
   try {
     const named = Object.fromEntries([...feeds].map(([name, tensor]) => [name, toOrtTensor(ort, tensor)]))
     const results = await session.run(named, [...(fetches ?? session.outputNames)])
@@ -90,7 +90,11 @@ export async function runParts(split: SplitModel, feeds: Tensors): Promise<Tenso
   const constants = graph.outputs.filter(isWeight)
   if (constants.length > 0) {
     const model = graphAsModel(graph, constants, () => undefined, { kind: 'inline', external: file.external })
-    const results = await runBytes(model.toBytes(), feeds, constants.map(({ name }) => name))
+    const results = await runBytes(
+      model.toBytes(),
+      feeds,
+      constants.map(({ name }) => name),
+    )
     for (const value of constants) known.set(value, results.get(value.name)!)
   }
   return new Map(graph.outputs.map((value) => [value.written, known.get(value)!]))
@@ -102,7 +106,9 @@ export function differences(expected: Tensors, actual: Tensors): string[] {
     const other = actual.get(name)
     if (other === undefined) return [`${name}: missing`]
     if (other.dtype !== tensor.dtype || other.shape.join() !== tensor.shape.join()) {
-      return [`${name}: ${other.dtype}[${other.shape.join()}] instead of ${tensor.dtype}[${tensor.shape.join()}]`]
+      return [
+        `${name}: ${other.dtype}[${other.shape.join()}] instead of ${tensor.dtype}[${tensor.shape.join()}]`,
+      ]
     }
     if (tensor.dtype === 'string' || other.dtype === 'string') {
       return JSON.stringify(tensor.data) === JSON.stringify(other.data) ? [] : [`${name}: strings differ`]

@@ -23,7 +23,9 @@ interface ManifestEntry {
 
 export function sharedModels(): SharedModel[] {
   if (!hasShared) return []
-  const manifest = JSON.parse(readFileSync(join(SHARED, 'models/MANIFEST.json'), 'utf8')) as { files: ManifestEntry[] }
+  const manifest = JSON.parse(readFileSync(join(SHARED, 'models/MANIFEST.json'), 'utf8')) as {
+    files: ManifestEntry[]
+  }
   return manifest.files
     .filter(({ file }) => file.endsWith('.onnx'))
     .map(({ file, runsOnOrtCpu = false, testedWith }) => ({
