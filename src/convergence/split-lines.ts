@@ -1,8 +1,9 @@
 /**
  * Chunks of bytes -> lines, in bounded memory.
  *
- * Pure. A line ends at \n, \r\n or \r, so that progress bars that redraw one line are read too. Of
- * a line longer than MAX_LINE_LENGTH the beginning is given, the rest is passed over.
+ * Pure. A line ends at \n, \r\n or \r, so that progress bars that redraw one line are read too.
+ * Empty lines are passed over, so a \r\n that two chunks share is one end, not two. Of a line
+ * longer than MAX_LINE_LENGTH the beginning is given, the rest is passed over.
  */
 import { stripVTControlCharacters } from 'node:util'
 
@@ -14,7 +15,6 @@ export class LineSplitter {
   readonly #onLine: (line: string) => void
   #rest = ''
   #overlong = false
-  #endedWithReturn = false
 
   constructor(onLine: (line: string) => void) {
     this.#onLine = onLine
@@ -30,12 +30,7 @@ export class LineSplitter {
   }
 
   #split(text: string): void {
-    if (text === '') return
-    // A \r\n may be cut in two by the end of a chunk.
-    const from = this.#endedWithReturn && text.startsWith('\n') ? 1 : 0
-    this.#endedWithReturn = text.endsWith('\r')
-
-    const parts = text.slice(from).split(/\r\n|\n|\r/)
+    const parts = text.split(/\r\n|\n|\r/)
     const last = parts.pop() ?? ''
     for (const part of parts) this.#endLine(part)
     this.#keep(last)

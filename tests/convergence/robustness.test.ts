@@ -279,6 +279,12 @@ describe('an interrupted gather', () => {
     expect(JSON.parse(readFileSync(training.manifestFile, 'utf8'))).not.toHaveProperty('incomplete')
   })
 
+  test('is the only kind that goes on: a complete one is gathered anew', async () => {
+    const training = await gathered()
+    const report = await gatherConvergence(training)
+    expect(report.tests[0]).toMatchObject({ outcome: 'gathered', resumedFrom: null })
+  })
+
   test('starts over when asked to', async () => {
     const training = tempTraining(SLOW)
     await gatherUntil(training, (event) => event.kind === 'recorded')
