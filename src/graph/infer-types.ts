@@ -42,7 +42,10 @@ class Inference {
   graph(graph: ScopedGraph, formals: readonly (ValueType | undefined)[]): void {
     const declared = this.#declarations(graph)
     const reported = this.#reported(graph)
-    const known = (value: Value): ValueType | undefined => reported?.get(value.name) ?? declared(value)
+    const known = (value: Value): ValueType | undefined =>
+      value.isOutput
+        ? interfaceType(declared(value), reported?.get(value.name))
+        : (reported?.get(value.name) ?? declared(value))
     for (const [slot, value] of graph.inputs.entries()) this.#set(value, declared(value) ?? formals[slot])
     for (const value of graph.values) {
       if (value.origin.kind !== 'initializer') continue
@@ -121,6 +124,16 @@ class Inference {
       return dtypeOnly(candidates.find((type) => type !== undefined) ?? stateType(node, outer, slot))
     })
   }
+}
+
+/** The declaration of an output is a promise to the outside; a runtime that sees another rank overrules it. */
+function interfaceType(
+  declared: ValueType | undefined,
+  reported: ValueType | undefined,
+): ValueType | undefined {
+  if (declared?.kind !== 'tensor' || reported?.kind !== 'tensor') return declared ?? reported
+  if (declared.dataType !== reported.dataType || declared.shape === undefined) return reported
+  return reported.shape === undefined || reported.shape.length === declared.shape.length ? declared : reported
 }
 
 /** Functions may call functions, and a hostile file makes them call themselves or fan out without end. */

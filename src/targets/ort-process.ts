@@ -24,18 +24,13 @@ export function startOrtProcess(): OrtProcess {
   return {
     async ask(job, timeoutMs = DEFAULT_TIMEOUT_MS) {
       child ??= startChild()
-      const asked = child
-      try {
-        const answer = await exchange(asked, nextId++, job, timeoutMs)
-        if (answer.kind === 'failed') throw failed(answer)
-        return answer
-      } catch (error) {
-        if (error instanceof ModelTestError && error.code === 'RUNTIME_FAILED' && asked.exitCode === null)
-          throw error
+      const answer = await exchange(child, nextId++, job, timeoutMs).catch((error: unknown) => {
+        child?.kill('SIGKILL')
         child = undefined
-        asked.kill('SIGKILL')
         throw error
-      }
+      })
+      if (answer.kind === 'failed') throw failed(answer)
+      return answer
     },
     close() {
       child?.kill('SIGKILL')

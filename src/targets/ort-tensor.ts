@@ -5,7 +5,10 @@ import type { DType } from '../tensor/dtype.ts'
 import { type Tensor, tensor } from '../tensor/tensor.ts'
 import type { Ort } from './ort-runtime.ts'
 
-/** What onnxruntime-node can be fed and fetched. Others (bfloat16, float8, complex) stay inside a model. */
+/**
+ * What onnxruntime-node can be fed and fetched. Others stay inside a model: bfloat16, float8 and
+ * complex are refused, and fetching a 4-bit tensor ends the process (1.30).
+ */
 type CarriedDType = Exclude<
   DType,
   | 'bfloat16'
@@ -17,6 +20,8 @@ type CarriedDType = Exclude<
   | 'float8e5m2fnuz'
   | 'float8e8m0'
   | 'float4e2m1'
+  | 'uint4'
+  | 'int4'
   | 'uint2'
   | 'int2'
 >
@@ -35,8 +40,6 @@ const CARRIED: Readonly<Record<CarriedDType, true>> = {
   float64: true,
   uint32: true,
   uint64: true,
-  uint4: true,
-  int4: true,
 }
 
 export function isCarriedByOrt(dtype: DType | undefined): dtype is CarriedDType {
@@ -45,7 +48,7 @@ export function isCarriedByOrt(dtype: DType | undefined): dtype is CarriedDType 
 
 export function toOrtTensor(ort: Ort, { dtype, shape, data }: Tensor): OrtTensor {
   if (!isCarriedByOrt(dtype)) throw notCarried(dtype)
-  return new ort.Tensor(dtype, data as never, [...shape])
+  return new ort.Tensor(dtype, aligned(data) as never, [...shape])
 }
 
 export function fromOrtTensor({
@@ -56,6 +59,16 @@ export function fromOrtTensor({
   if (!isCarriedByOrt(type as DType)) throw notCarried(type)
   return tensor(type as CarriedDType, dims, data as never)
 }
+
+/**
+ * Kernels read the data where it lies, and some (InstanceNormalization, ReduceLogSum) sum in
+ * another order when it is not aligned, as in a view of a received message.
+ */
+function aligned(data: Tensor['data']): Tensor['data'] {
+  return ArrayBuffer.isView(data) && data.byteOffset % ALIGNMENT !== 0 ? data.slice() : data
+}
+
+const ALIGNMENT = 16
 
 function notCarried(dtype: string): ModelTestError {
   return new ModelTestError('UNSUPPORTED_DTYPE', `onnxruntime-node cannot be fed ${dtype} tensors`, {

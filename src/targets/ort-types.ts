@@ -128,13 +128,20 @@ class Reporter {
     if (unranked.length === 0) return
     for (const candidate of feeds) {
       const answer = await this.#run(model, inputsOfGraph(graph), candidate(), [], unranked)
-      if (answer === undefined) continue
+      if (answer === undefined || unranked.some((value) => this.#contradicts(value, answer.shapes))) continue
       for (const value of unranked) {
         const { dataType } = types.get(value.name) as TensorType
         types.set(value.name, rankOnly(dataType, answer.shapes[value.name]!))
       }
       return
     }
+  }
+
+  /** Ranks may depend on what integers say, for example axes; a declared output shows a bad guess. */
+  #contradicts(value: Value, shapes: Readonly<Record<string, readonly number[]>>): boolean {
+    const declared = this.declared.get(value)
+    if (!value.isOutput || declared?.kind !== 'tensor' || declared.shape === undefined) return false
+    return declared.shape.length !== shapes[value.name]?.length
   }
 
   /** For each set of inputs, what the bodies of a node can read, as far as it can be computed. */

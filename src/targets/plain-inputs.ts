@@ -14,13 +14,13 @@ const MAX_ELEMENTS = 16 * 1024 * 1024
 export interface PlainChoice {
   /** For every dimension that the model leaves open. */
   readonly size: number
-  /** For every integer. */
-  readonly integer: number
+  /** For every integer: one number, or 0, 1, 2, … */
+  readonly integer: number | 'counting'
 }
 
 /** What to try, most likely first: audio models want hundreds of samples, tiny ones know only the id 0. */
 export const PLAIN_CHOICES: readonly PlainChoice[] = [1, 8, 64, 256, 512].flatMap((size) =>
-  [1, 0].map((integer) => ({ size, integer })),
+  ([1, 0, 'counting'] as const).map((integer) => ({ size, integer })),
 )
 
 export function plainTensor(type: ValueType | undefined, { size, integer }: PlainChoice): Tensor | undefined {
@@ -37,9 +37,10 @@ export function plainTensor(type: ValueType | undefined, { size, integer }: Plai
     )
   const isFloat = dtype.startsWith('float') || dtype.startsWith('bfloat')
   if (dtype.startsWith('complex')) return undefined
+  const integerAt = (at: number): number => (integer === 'counting' ? at : integer)
   return fromFloat64(
     dtype,
     shape,
-    Float64Array.from({ length: count }, (_, at) => (isFloat ? (at % 17) / 16 : integer)),
+    Float64Array.from({ length: count }, (_, at) => (isFloat ? (at % 17) / 16 : integerAt(at))),
   )
 }
