@@ -7,6 +7,7 @@
  */
 import { execa } from 'execa'
 import { ModelTestError } from '../errors.ts'
+import { endWithParent } from './end-with-parent.ts'
 import { LineSplitter } from './split-lines.ts'
 import { LastLines } from './last-lines.ts'
 
@@ -63,7 +64,8 @@ export async function runApplication(application: Application, watch: Watch): Pr
       if (answer === 'progress') timer.restart()
       if (answer === 'stop') stopper.stop({ kind: 'stopped' })
     })
-    return { end: stopper.reason ?? endOf(await child, application), lastLines }
+    const result = await child
+    return { end: stopper.reason ?? endOf(result, application), lastLines }
   } catch (error) {
     stopper.killNow()
     await child
@@ -132,11 +134,12 @@ class Stopper {
   readonly #graceMs: number
   #reason: ApplicationEnd | undefined
   readonly #timers: NodeJS.Timeout[] = []
+  readonly #forget: () => void
 
   constructor(child: Process, graceMs: number) {
     this.#child = child
     this.#graceMs = graceMs
-    process.once('exit', this.killNow)
+    this.#forget = endWithParent(this.killNow)
     child.once('exit', () => this.#timers.push(setTimeout(this.killNow, LEFTOVER_MS)))
   }
 
@@ -156,7 +159,7 @@ class Stopper {
   /** Workers that closed their output are still there when it has ended. */
   release(): void {
     this.killNow()
-    process.off('exit', this.killNow)
+    this.#forget()
     for (const timer of this.#timers) clearTimeout(timer)
   }
 

@@ -451,7 +451,7 @@ function pidOf(training: TempTraining): number {
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
-    return !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ')
+    return process.platform !== 'linux' || !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ')
   } catch {
     return false
   }

@@ -1,6 +1,8 @@
 /** The command on the example training, as a person runs it. */
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { execa } from 'execa'
 import { describe, expect, test } from 'vitest'
 import type { GatherReport, RunReport } from '../../src/convergence/run-convergence.ts'
 import { BROKEN, demoProject, HARMLESS, startCommand, type Demo } from './converge-demo.ts'
@@ -90,6 +92,33 @@ describe('Ctrl-C', () => {
   })
 })
 
+// Other systems have no /proc to look the processes up in.
+test.runIf(process.platform === 'linux').each(['SIGINT', 'SIGTERM'] as const)(
+  'a program that %s ends takes the training along',
+  async (signal) => {
+    const demo = demoProject()
+    demo.edit('train.mjs', 'train()\n', 'setInterval(() => {}, 1000)\n')
+    const module = new URL('../../src/convergence/run-convergence.ts', import.meta.url)
+    const options = { config: 'examples/convergence/convergence.yml', storage: 'known-good' }
+    const program = `
+      import { gatherConvergence } from '${module.href}'
+      await gatherConvergence({ ...${JSON.stringify(options)}, onEvent: ({ kind }) => console.log(kind) })`
+    const parent = execa(
+      process.execPath,
+      ['--import', import.meta.resolve('tsx'), '--input-type=module', '-e', program],
+      {
+        cwd: demo.folder,
+        reject: false,
+      },
+    )
+    await once(parent.stdout, 'data')
+    await expect.poll(() => trainingsIn(demo)).toHaveLength(1)
+    parent.kill(signal)
+    expect((await parent).signal).toBe(signal)
+    await expect.poll(() => trainingsIn(demo)).toEqual([])
+  },
+)
+
 describe('wrong usage ends with 2', () => {
   test.each([
     ['no config', ['-s', 'x'], "required option '-t, --test-config-path <file>' not specified"],
@@ -150,6 +179,20 @@ test('the help shows how to gather and run', async () => {
   expect(stdout).toContain('$ vitest-onnx converge -t convergence.yml -s known-good -g')
   expect(exitCode).toBe(0)
 })
+
+/** The processes that work in the folder of the training. */
+function trainingsIn(demo: Demo): string[] {
+  const folder = path.join(demo.folder, 'examples/convergence')
+  return readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && workingFolder(pid) === folder)
+}
+
+function workingFolder(pid: string): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`)
+  } catch {
+    return undefined
+  }
+}
 
 const WAIT = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 15)\n    const batch = pickBatch'
 
