@@ -36,6 +36,19 @@ export function* readInPieces(
   for (let at = start; at < stop; at += PIECE_BYTES) yield source.read(at, Math.min(PIECE_BYTES, stop - at))
 }
 
+/** Memory for so many bytes, not cleared; an error where the machine or the runtime has less. */
+export function allocate(length: number, name: string): Uint8Array {
+  try {
+    return new Uint8Array(Buffer.allocUnsafeSlow(length).buffer)
+  } catch (cause) {
+    throw new ModelTestError('MODEL_TOO_LARGE', `${length} bytes do not fit into memory at once`, {
+      file: name,
+      hint: 'Keep large weights in external data files, or give the process more memory.',
+      cause,
+    })
+  }
+}
+
 /** Throws the one error for a read past the end, so that every source words it alike. */
 export function checkRange(source: Pick<ByteSource, 'name' | 'size'>, offset: number, length: number): void {
   if (offset >= 0 && length >= 0 && offset + length <= source.size) return

@@ -19,6 +19,8 @@ const END_GROUP = 4
 const WINDOW_BYTES = 32 * 1024
 /** protobuf's own parsers stop at 100 levels; a deeper file cannot be loaded by any runtime. */
 export const MAX_DEPTH = 100
+/** Half of what V8 takes for one string. No name or metadata comes near it. */
+export const MAX_TEXT_BYTES = 256 * 1024 * 1024
 
 export class WireReader {
   readonly source: ByteSource
@@ -49,12 +51,7 @@ export class WireReader {
   /** Steps to the next field of the message that stops at `end`; false when there is none. */
   next(end: number): boolean {
     if (this.#pos >= end) return false
-    this.fieldStart = this.#pos
-    this.#readVarint(end)
-    if (this.#high !== 0) throw this.malformed('a field tag is too large')
-    this.wireType = this.#low & 7
-    this.field = this.#low >>> 3
-    if (this.field === 0) throw this.malformed('a field has the number 0')
+    this.#readTag(end)
     this.start = this.#pos
     this.#stepOver(end)
     this.#pos = this.stop
@@ -76,6 +73,9 @@ export class WireReader {
   }
 
   get string(): string {
+    if (this.stop - this.start > MAX_TEXT_BYTES) {
+      throw this.malformed(`a text of ${this.stop - this.start} bytes is too long`)
+    }
     const bytes = this.bytes
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8')
     if (text.includes('\uFFFD') && !isUtf8(bytes)) throw this.malformed('a name is not valid UTF-8')
@@ -112,6 +112,15 @@ export class WireReader {
     })
   }
 
+  #readTag(end: number): void {
+    this.fieldStart = this.#pos
+    this.#readVarint(end)
+    if (this.#high !== 0) throw this.malformed('a field tag is too large')
+    this.wireType = this.#low & 7
+    this.field = this.#low >>> 3
+    if (this.field === 0) throw this.malformed('a field has the number 0')
+  }
+
   #stepOver(end: number): void {
     switch (this.wireType) {
       case VARINT:
@@ -141,19 +150,19 @@ export class WireReader {
   /** Groups are in no ONNX schema, but an unknown field may be one. */
   #skipGroup(end: number): number {
     const [group, groupStart, start] = [this.field, this.fieldStart, this.start]
-    let open = 1
-    while (open > 0) {
+    const open = [group]
+    while (open.length > 0) {
       if (this.#pos >= end) throw this.malformed(`group ${group} does not end`, groupStart)
-      this.fieldStart = this.#pos
-      this.#readVarint(end)
-      this.wireType = this.#low & 7
-      if (this.wireType === START_GROUP) open++
-      else if (this.wireType === END_GROUP) open--
-      else {
+      this.#readTag(end)
+      if (this.wireType === START_GROUP) open.push(this.field)
+      else if (this.wireType === END_GROUP) {
+        const wanted = open.pop()
+        if (this.field !== wanted) throw this.malformed(`group ${wanted} ends as group ${this.field}`)
+      } else {
         this.#stepOver(end)
         this.#pos = this.stop
       }
-      if (open > MAX_DEPTH) throw this.malformed(`groups are nested more than ${MAX_DEPTH} deep`)
+      if (open.length > MAX_DEPTH) throw this.malformed(`groups are nested more than ${MAX_DEPTH} deep`)
     }
     ;[this.field, this.fieldStart, this.start, this.wireType] = [group, groupStart, start, START_GROUP]
     return this.#pos

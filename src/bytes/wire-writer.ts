@@ -4,7 +4,7 @@
  * A message under construction is a list of pieces and their total size. Slices of a source
  * are copied only when the whole is written, so building costs what is new, not what is old.
  */
-import { type ByteSource, readInPieces } from './byte-source.ts'
+import { allocate, type ByteSource, readInPieces } from './byte-source.ts'
 import { BYTES, VARINT } from './wire-reader.ts'
 
 /** Bytes [start, stop) of a source. */
@@ -68,7 +68,7 @@ export class MessageWriter {
   }
 
   toBytes(): Uint8Array {
-    const out = new Uint8Array(this.size)
+    const out = allocate(this.size, '<new model>')
     let at = 0
     for (const piece of this.#pieces) {
       const bytes =

@@ -5,7 +5,7 @@
  * Anything that is not a plain file is refused before it can block.
  */
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
-import { type ByteSource, bytesSource, checkRange } from '../bytes/byte-source.ts'
+import { allocate, type ByteSource, bytesSource, checkRange } from '../bytes/byte-source.ts'
 import { ModelTestError } from '../errors.ts'
 
 export interface FileSource extends ByteSource {
@@ -37,6 +37,8 @@ function largeFile(path: string, { descriptor, size }: OpenFile): FileSource {
     name: path,
     size,
     read(offset, length) {
+      // The number of a closed descriptor soon belongs to another file.
+      if (!isOpen) throw unreadable(path, new Error('it is closed already'))
       checkRange({ name: path, size }, offset, length)
       return readAt(path, descriptor, offset, length)
     },
@@ -70,7 +72,7 @@ function openPlainFile(path: string): OpenFile {
 }
 
 function readAt(path: string, descriptor: number, offset: number, length: number): Uint8Array {
-  const bytes = Buffer.allocUnsafeSlow(length)
+  const bytes = allocate(length, path)
   let done = 0
   while (done < length) {
     const count = readSomeAt(path, descriptor, bytes, done, offset)

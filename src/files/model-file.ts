@@ -1,7 +1,8 @@
 /**
  * A model on disk: its index, and the files that its weights lie in.
  *
- * External data is opened only inside the model's own folder, whatever the file says.
+ * External data is opened only inside the model's own folder, whatever the file says. Where the
+ * model is a symbolic link, as in the cache of Hugging Face, the folder it leads to counts too.
  */
 import { realpathSync } from 'node:fs'
 import { basename, dirname, isAbsolute, relative, resolve, sep } from 'node:path'
@@ -52,7 +53,9 @@ export function externalPath(modelPath: string, location: string, tensorName: st
   if (isAbsolute(location) || location.includes('\0') || !isInside(folder, path))
     throw outside(modelPath, location, tensorName)
   try {
-    if (!isInside(realpathSync(folder), realpathSync(path))) throw outside(modelPath, location, tensorName)
+    const target = realpathSync(path)
+    const homes = [realpathSync(folder), dirname(realpathSync(modelPath))]
+    if (!homes.some((home) => isInside(home, target))) throw outside(modelPath, location, tensorName)
   } catch (cause) {
     if (cause instanceof ModelTestError) throw cause
     throw new ModelTestError(

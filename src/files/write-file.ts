@@ -1,18 +1,20 @@
 /**
  * Files that are there whole or not at all: written beside their place, then renamed into it.
  */
+import { randomUUID } from 'node:crypto'
 import { closeSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { ModelTestError } from '../errors.ts'
 
 export function writeFileAtomic(path: string, chunks: Iterable<Uint8Array> | string): void {
-  const temporary = `${path}.${process.pid}.tmp`
+  // A name of its own: the file's name may be as long as the disk allows, and others may write it too.
+  const temporary = join(dirname(path), `.${randomUUID()}.tmp`)
   try {
     mkdirSync(dirname(path), { recursive: true })
     writeChunks(temporary, typeof chunks === 'string' ? [Buffer.from(chunks)] : chunks)
     renameSync(temporary, path)
   } catch (cause) {
-    rmSync(temporary, { force: true })
+    removeQuietly(temporary)
     if (cause instanceof ModelTestError) throw cause
     throw new ModelTestError('FILE_UNWRITABLE', `the file cannot be written (${(cause as Error).message})`, {
       file: path,
@@ -22,11 +24,23 @@ export function writeFileAtomic(path: string, chunks: Iterable<Uint8Array> | str
   }
 }
 
+/** What went wrong first is what counts; where the folder is missing there is nothing to remove. */
+function removeQuietly(path: string): void {
+  try {
+    rmSync(path, { force: true })
+  } catch {}
+}
+
+/** One write call takes less than 2 GiB. */
+const MAX_WRITE = 1024 * 1024 * 1024
+
 function writeChunks(path: string, chunks: Iterable<Uint8Array>): void {
-  const descriptor = openSync(path, 'w')
+  const descriptor = openSync(path, 'wx')
   try {
     for (const chunk of gather(chunks)) {
-      for (let done = 0; done < chunk.length;) done += writeSync(descriptor, chunk, done)
+      for (let done = 0; done < chunk.length;) {
+        done += writeSync(descriptor, chunk, done, Math.min(MAX_WRITE, chunk.length - done))
+      }
     }
   } finally {
     closeSync(descriptor)
