@@ -1,16 +1,15 @@
 /**
  * The attributes of a node, decoded on demand.
  *
- * Scalars, strings and lists become values; tensors and subgraphs stay ranges of the source,
- * since a Constant may hold gigabytes.
+ * Tensors and subgraphs stay ranges of the source, since a Constant may hold gigabytes. Lists
+ * and texts are read when their value is asked for: a tree ensemble has millions of entries,
+ * and most questions are about one attribute next to them.
  */
-import onnxProto from 'onnx-proto'
 import type { ByteSource } from '../bytes/byte-source.ts'
-import { BYTES, WireReader } from '../bytes/wire-reader.ts'
+import { BYTES, FIXED32, MAX_TEXT_BYTES, VARINT, WireReader } from '../bytes/wire-reader.ts'
+import { ModelTestError } from '../errors.ts'
 import { ATTRIBUTE, NODE } from './fields.ts'
 import type { NodeEntry, Range } from './model-index.ts'
-
-const { AttributeProto } = onnxProto.onnx
 
 export type AttributeValue =
   | { readonly kind: 'int'; readonly value: bigint }
@@ -31,10 +30,10 @@ export function readAttributes(source: ByteSource, node: Range): Map<string, Att
   while (reader.next(node.stop)) {
     if (reader.field !== NODE.attribute) continue
     reader.expect(BYTES, 'an attribute')
-    const { start, stop } = reader
-    const { name, value } = readAttribute(reader, start, stop)
-    attributes.set(name, value)
-    reader.seek(stop)
+    const range = { start: reader.start, stop: reader.stop }
+    const draft = readDraft(reader, range)
+    attributes.set(draft.name, attributeValue(source, range, draft))
+    reader.seek(range.stop)
   }
   return attributes
 }
@@ -45,69 +44,183 @@ export function intAttribute(source: ByteSource, node: NodeEntry, name: string):
   return value?.kind === 'int' ? Number(value.value) : undefined
 }
 
-function readAttribute(
-  reader: WireReader,
-  start: number,
-  stop: number,
-): { name: string; value: AttributeValue } {
-  reader.seek(start)
-  let [name, large] = ['', undefined as AttributeValue | undefined]
-  while (reader.next(stop)) {
-    if (reader.field === ATTRIBUTE.name) {
-      reader.expect(BYTES, 'an attribute name')
-      name = reader.string
-    } else large ??= largeValue(reader)
-  }
-  return { name, value: large ?? smallValue(reader, start, stop) }
+/** AttributeProto.AttributeType, of the kinds that are values here. */
+const [FLOAT, INT, STRING, FLOATS, INTS, STRINGS] = [1, 2, 3, 6, 7, 8]
+
+interface Draft {
+  name: string
+  reference: string
+  /** The declared type; 0 where there is none. */
+  type: number
+  i: bigint | undefined
+  f: number | undefined
+  s: Range | undefined
+  /** Fields of lists that have entries. */
+  readonly lists: Set<number>
+  large: AttributeValue | undefined
 }
 
-function largeValue(reader: WireReader): AttributeValue | undefined {
+function readDraft(reader: WireReader, { start, stop }: Range): Draft {
+  const draft: Draft = {
+    name: '',
+    reference: '',
+    type: 0,
+    i: undefined,
+    f: undefined,
+    s: undefined,
+    lists: new Set(),
+    large: undefined,
+  }
+  reader.seek(start)
+  while (reader.next(stop)) readField(reader, draft)
+  return draft
+}
+
+function readField(reader: WireReader, draft: Draft): void {
   const range = { start: reader.start, stop: reader.stop }
   switch (reader.field) {
+    case ATTRIBUTE.name:
+      reader.expect(BYTES, 'an attribute name')
+      draft.name = reader.string
+      return
+    case ATTRIBUTE.refAttrName:
+      reader.expect(BYTES, 'the name of a referenced attribute')
+      draft.reference = reader.string
+      return
+    case ATTRIBUTE.type:
+      reader.expect(VARINT, 'the type of an attribute')
+      draft.type = reader.number
+      return
+    case ATTRIBUTE.i:
+      reader.expect(VARINT, 'an integer attribute')
+      draft.i = reader.bigint
+      return
+    case ATTRIBUTE.f:
+      reader.expect(FIXED32, 'a float attribute')
+      draft.f = floatAt(reader.bytes, 0)
+      return
+    case ATTRIBUTE.s:
+      reader.expect(BYTES, 'a string attribute')
+      draft.s = range
+      return
+    case ATTRIBUTE.ints:
+      if (reader.wireType !== BYTES) reader.expect(VARINT, 'a list of integers')
+      noteList(reader, draft)
+      return
+    case ATTRIBUTE.floats:
+      if (reader.wireType !== BYTES) reader.expect(FIXED32, 'a list of floats')
+      noteList(reader, draft)
+      return
+    case ATTRIBUTE.strings:
+      reader.expect(BYTES, 'a list of strings')
+      draft.lists.add(ATTRIBUTE.strings)
+      return
     case ATTRIBUTE.t:
       reader.expect(BYTES, 'a tensor attribute')
-      return { kind: 'tensor', range }
+      draft.large ??= { kind: 'tensor', range }
+      return
     case ATTRIBUTE.sparseTensor:
       reader.expect(BYTES, 'a sparse tensor attribute')
-      return { kind: 'sparse', range }
+      draft.large ??= { kind: 'sparse', range }
+      return
     case ATTRIBUTE.g:
     case ATTRIBUTE.graphs:
-      return { kind: 'graph' }
+      reader.expect(BYTES, 'a graph attribute')
+      draft.large ??= { kind: 'graph' }
+      return
     default:
-      return undefined
   }
 }
 
-function smallValue(reader: WireReader, start: number, stop: number): AttributeValue {
-  const proto = decode(reader, start, stop)
-  const has = (key: keyof typeof proto): boolean => Object.hasOwn(proto, key)
-  const isList = (key: 'ints' | 'floats' | 'strings', type: number): boolean =>
-    proto[key].length > 0 || (has('type') && Number(proto.type) === type)
-  if (has('refAttrName') && proto.refAttrName !== '') return { kind: 'reference', name: proto.refAttrName }
-  if (isList('ints', 7)) return { kind: 'ints', value: proto.ints.map(toBigInt) }
-  if (isList('floats', 6)) return { kind: 'floats', value: proto.floats }
-  if (isList('strings', 8)) return { kind: 'strings', value: proto.strings.map(toText) }
+/** A packed list may be there and empty. */
+function noteList(reader: WireReader, draft: Draft): void {
+  if (reader.stop > reader.start) draft.lists.add(reader.field)
+}
+
+function attributeValue(source: ByteSource, range: Range, draft: Draft): AttributeValue {
+  const { lists, type, i, f, s } = draft
+  if (draft.large !== undefined) return draft.large
+  if (draft.reference !== '') return { kind: 'reference', name: draft.reference }
+  if (lists.has(ATTRIBUTE.ints) || type === INTS) return lazy('ints', () => readInts(source, range))
+  if (lists.has(ATTRIBUTE.floats) || type === FLOATS) return lazy('floats', () => readFloats(source, range))
+  if (lists.has(ATTRIBUTE.strings) || type === STRINGS)
+    return lazy('strings', () => readStrings(source, range))
   // Writers may leave out zeros, so the declared type decides where there is one.
-  const type = has('type') ? Number(proto.type) : has('i') ? 2 : has('f') ? 1 : has('s') ? 3 : 0
-  if (type === 2) return { kind: 'int', value: toBigInt(proto.i) }
-  if (type === 1) return { kind: 'float', value: proto.f }
-  if (type === 3) return { kind: 'string', value: toText(proto.s) }
+  const kind =
+    type !== 0 ? type : i !== undefined ? INT : f !== undefined ? FLOAT : s !== undefined ? STRING : 0
+  if (kind === INT) return { kind: 'int', value: i ?? 0n }
+  if (kind === FLOAT) return { kind: 'float', value: f ?? 0 }
+  if (kind === STRING) return lazy('string', () => (s === undefined ? '' : textOf(source, s)))
   return { kind: 'other' }
 }
 
-function decode(reader: WireReader, start: number, stop: number): InstanceType<typeof AttributeProto> {
-  try {
-    return AttributeProto.decode(reader.source.read(start, stop - start))
-  } catch (cause) {
-    throw reader.malformed(`an attribute cannot be decoded (${(cause as Error).message})`, start)
+function lazy<K extends AttributeValue['kind'], T>(kind: K, read: () => T): { kind: K; readonly value: T } {
+  let known: { readonly value: T } | undefined
+  return {
+    kind,
+    get value() {
+      known ??= { value: read() }
+      return known.value
+    },
   }
 }
 
-function toBigInt(value: number | { readonly low: number; readonly high: number }): bigint {
-  if (typeof value === 'number') return BigInt(value)
-  return (BigInt(value.high) << 32n) | BigInt(value.low >>> 0)
+/** Longer lists belong into tensors; as JavaScript values they take up to a hundred times their size. */
+const MAX_LIST = 4 * 1024 * 1024
+
+function readInts(source: ByteSource, range: Range): bigint[] {
+  const values: bigint[] = []
+  for (const reader of fieldsOf(source, range, ATTRIBUTE.ints)) {
+    for (const value of reader.integers('a list of integers')) append(reader, values, value)
+  }
+  return values
 }
 
-function toText(bytes: Uint8Array): string {
+function readFloats(source: ByteSource, range: Range): number[] {
+  const values: number[] = []
+  for (const reader of fieldsOf(source, range, ATTRIBUTE.floats)) {
+    const { bytes } = reader
+    if (bytes.length % 4 !== 0) throw reader.malformed('a list of floats ends inside a number')
+    for (let at = 0; at < bytes.length; at += 4) append(reader, values, floatAt(bytes, at))
+  }
+  return values
+}
+
+function readStrings(source: ByteSource, range: Range): string[] {
+  const values: string[] = []
+  for (const reader of fieldsOf(source, range, ATTRIBUTE.strings)) {
+    append(reader, values, textOf(source, { start: reader.start, stop: reader.stop }))
+  }
+  return values
+}
+
+function append<T>(reader: WireReader, values: T[], value: T): void {
+  if (values.push(value) <= MAX_LIST) return
+  throw new ModelTestError('MODEL_TOO_LARGE', `an attribute lists more than ${MAX_LIST} values`, {
+    file: reader.source.name,
+    offset: reader.fieldStart,
+    hint: 'Store them as a tensor; check where the file comes from.',
+  })
+}
+
+function* fieldsOf(source: ByteSource, { start, stop }: Range, field: number): Generator<WireReader> {
+  const reader = new WireReader(source).seek(start)
+  while (reader.next(stop)) {
+    const resume = reader.stop
+    if (reader.field === field) yield reader
+    reader.seek(resume)
+  }
+}
+
+function floatAt(bytes: Uint8Array, at: number): number {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.length).getFloat32(at, true)
+}
+
+/** Strings of attributes are bytes by definition: what is no UTF-8 is no fault of the file. */
+function textOf(source: ByteSource, { start, stop }: Range): string {
+  if (stop - start > MAX_TEXT_BYTES) {
+    throw new WireReader(source).malformed(`a text of ${stop - start} bytes is too long`, start)
+  }
+  const bytes = source.read(start, stop - start)
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8')
 }

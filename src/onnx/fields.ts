@@ -50,6 +50,7 @@ export const ATTRIBUTE = {
   strings: 9,
   graphs: 11,
   docString: 13,
+  type: 20,
   refAttrName: 21,
   sparseTensor: 22,
 } as const

@@ -92,6 +92,12 @@ export interface FunctionEntry extends Range {
  */
 const MAX_ENTRIES = 5_000_000
 
+/** A node takes the memory of about so many names. */
+const NODE_ENTRIES = 4
+
+/** Sizes of one tensor. Runtimes stop far below. */
+const MAX_RANK = 1024
+
 /** Each level of subgraph is three levels of messages: node, attribute, graph. */
 const MAX_SUBGRAPH_DEPTH = Math.floor(MAX_DEPTH / 3)
 
@@ -138,6 +144,7 @@ class Indexer {
 
   model(): ModelIndex & { graph: GraphIndex } {
     const reader = this.#reader
+    let [producerName, producerVersion] = ['', '']
     const model = {
       source: this.#source,
       irVersion: 0,
@@ -163,11 +170,12 @@ class Indexer {
       this.#count()
       model.rest.push({ field, start: reader.fieldStart, stop: reader.stop })
       if (field === MODEL.irVersion) model.irVersion = this.#integer('the IR version')
-      else if (field === MODEL.producerName || field === MODEL.producerVersion) {
-        model.producer = `${model.producer} ${this.#string('the producer')}`.trim()
-      } else if (field === MODEL.opsetImport) model.opsets.push(this.#opset())
+      else if (field === MODEL.producerName) producerName = this.#string('the producer')
+      else if (field === MODEL.producerVersion) producerVersion = this.#string('the producer version')
+      else if (field === MODEL.opsetImport) model.opsets.push(this.#opset())
       else if (field === MODEL.metadataProps) model.metadata.push(this.#entry())
     })
+    model.producer = `${producerName} ${producerVersion}`.trim()
     return model as ModelIndex & { graph: GraphIndex }
   }
 
@@ -212,6 +220,7 @@ class Indexer {
   }
 
   #node(start: number, stop: number, depth: number): NodeEntry {
+    this.#count(NODE_ENTRIES - 1)
     const node = {
       start,
       stop,
@@ -232,8 +241,10 @@ class Indexer {
       else if (field === NODE.overload) node.overload = this.#string('an overload')
       else if (field === NODE.attribute) {
         const range = this.#message('an attribute')
-        const found = this.#subgraphs(range.start, range.stop, depth)
-        if (found.length > 0) node.subgraphs = [...node.subgraphs, ...found]
+        for (const found of this.#subgraphs(range.start, range.stop, depth)) {
+          if (node.subgraphs === NO_SUBGRAPHS) node.subgraphs = []
+          node.subgraphs.push(found)
+        }
       }
     })
     return node
@@ -287,17 +298,23 @@ class Indexer {
 
   #sparseInitializer(start: number, stop: number): InitializerEntry {
     let info: TensorInfo | undefined
-    let dims: number[] = []
+    const dims: number[] = []
     this.#each(start, stop, (field) => {
       if (field === SPARSE.values) {
         const range = this.#message('sparse values')
         info = readTensorInfo(this.#reader, range.start, range.stop)
       } else if (field === SPARSE.dims) {
-        dims = [...dims, ...[...this.#reader.integers('a dimension')].map(Number)]
+        for (const dim of this.#reader.integers('a dimension')) dims.push(this.#dimension(dim, dims.length))
       }
     })
     if (info === undefined) throw this.#reader.malformed('a sparse initializer has no values', start)
     return { start, stop, name: info.name, info: { ...info, dims }, sparse: true }
+  }
+
+  #dimension(dim: bigint, axis: number): number {
+    if (axis >= MAX_RANK) throw this.#reader.malformed(`a tensor has more than ${MAX_RANK} dimensions`)
+    if (dim >= 0n && dim <= Number.MAX_SAFE_INTEGER) return Number(dim)
+    throw this.#reader.malformed(`a tensor has a dimension of size ${dim}`)
   }
 
   #value(what: string): ValueEntry {
@@ -357,11 +374,12 @@ class Indexer {
     return this.#reader.number
   }
 
-  #count(): void {
-    if (++this.#entries <= MAX_ENTRIES) return
+  #count(entries = 1): void {
+    this.#entries += entries
+    if (this.#entries <= MAX_ENTRIES) return
     throw new ModelTestError(
       'MODEL_TOO_LARGE',
-      `the model has more than ${MAX_ENTRIES} nodes, names and values`,
+      `the model has more nodes, names and values than the limit of ${MAX_ENTRIES} allows`,
       {
         file: this.#source.name,
         offset: this.#reader.fieldStart,

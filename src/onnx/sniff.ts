@@ -7,7 +7,7 @@ export function checkLooksLikeOnnx(source: ByteSource): void {
   const head = Buffer.from(source.read(0, Math.min(HEAD_BYTES, source.size)))
   const known = IMPOSTORS.find(({ is }) => is(head, source.size))
   if (known === undefined) return
-  throw new ModelTestError('NOT_ONNX', known.what, { file: source.name, hint: known.hint })
+  throw new ModelTestError('NOT_ONNX', known.what, { file: source.name, offset: 0, hint: known.hint })
 }
 
 const HEAD_BYTES = 256
@@ -30,7 +30,7 @@ const IMPOSTORS: readonly Impostor[] = [
     hint: 'Run `git lfs pull` in the repository the file came from.',
   },
   {
-    is: (head) => /^\s*<(!doctype|html|\?xml)/i.test(head.toString('latin1')),
+    is: (head) => /^(\xef\xbb\xbf)?\s*<(!doctype|html|\?xml)/i.test(head.toString('latin1')),
     what: 'this is an HTML or XML page, not a model',
     hint: 'The download link led to a web page; fetch the raw file.',
   },

@@ -125,7 +125,7 @@ class Tally {
   }
 
   #parameter({ dataType, dims, external, dataBytes }: TensorInfo): void {
-    const count = dims.reduce((product, dim) => product * dim, 1)
+    const count = dims.includes(0) ? 0 : dims.reduce((product, dim) => product * dim, 1)
     const dtype = dtypeFromOnnx(dataType)
     const bytes = dtype === undefined || dtype === 'string' ? dataBytes : byteLength(dtype, count)
     const entry = this.#dtypes.get(dataTypeName(dataType)) ?? { tensors: 0, count: 0, bytes: 0 }

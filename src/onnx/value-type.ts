@@ -54,7 +54,7 @@ function readType(reader: WireReader, start: number, stop: number, depth = 0): V
     reader.expect(BYTES, 'a type')
     if (kind !== 'tensor') {
       checkElementType(reader, kind, depth)
-      return { kind, encoded: reader.source.read(start, stop - start).slice() }
+      return { kind, encoded: depth > 0 ? NOT_READ : reader.source.read(start, stop - start).slice() }
     }
     const resume = reader.stop
     type = readTensorType(reader, reader.start, reader.stop)
@@ -62,6 +62,9 @@ function readType(reader: WireReader, start: number, stop: number, depth = 0): V
   }
   return type
 }
+
+/** Of element types only the depth is of interest; reading each level would read the innermost over and over. */
+const NOT_READ = new Uint8Array(0)
 
 export function valueInfo(name: string, type: ValueType | undefined): MessageWriter {
   const info = new MessageWriter().stringField(VALUE_INFO.name, name)
@@ -120,14 +123,14 @@ function readShape(reader: WireReader, start: number, stop: number): Dim[] {
   return shape
 }
 
-/** A negative size is how some exporters write "unknown". */
+/** A negative size is how some exporters write "unknown"; one beyond 2^53 is no size of anything. */
 function readDim(reader: WireReader, start: number, stop: number): Dim {
   reader.seek(start)
   let dim: Dim
   while (reader.next(stop)) {
     if (reader.field === DIM.value) {
       reader.expect(VARINT, 'a dimension')
-      dim = reader.number >= 0 ? reader.number : undefined
+      dim = reader.number >= 0 && Number.isSafeInteger(reader.number) ? reader.number : undefined
     } else if (reader.field === DIM.param) {
       reader.expect(BYTES, 'a symbolic dimension')
       dim = reader.string === '' ? undefined : reader.string
