@@ -36,7 +36,7 @@ export interface ChartPoint {
   readonly band: readonly [low: number, high: number] | undefined
 }
 
-export interface Plotted {
+interface Plotted {
   readonly text: string
   readonly value: number
 }

@@ -191,16 +191,21 @@ function must(what: string): {
   return {
     error: ({ code, input, keys }) => {
       if (code === 'unrecognized_keys') return `has an unknown key: ${keys?.join(', ')}`
-      return input === undefined
-        ? `is missing: must be ${what}`
-        : `is ${JSON.stringify(input)}: must be ${what}`
+      return input === undefined ? `is missing: must be ${what}` : `is ${shown(input)}: must be ${what}`
     },
   }
 }
 
-// YAML 1.1 reads 1e-3 (no dot) as text.
+function shown(input: unknown): string {
+  const json = JSON.stringify(input)
+  return json.length > 60 ? `${json.slice(0, 60)}…` : json
+}
+
+/** Numbers come as texts, as they are written. */
 function numberFromText(value: unknown): unknown {
-  return typeof value === 'string' && value.trim() !== '' ? Number(value) : value
+  if (typeof value !== 'string' || value.trim() === '') return value
+  const parsed = Number(value.replaceAll('_', ''))
+  return Number.isNaN(parsed) ? value : parsed
 }
 
 function reason(error: unknown): string {

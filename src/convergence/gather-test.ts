@@ -46,7 +46,7 @@ export async function gatherTest(
   storage: TestStorage,
   options: GatherOptions,
 ): Promise<GatherResult> {
-  await prepareStorage(storage)
+  prepareStorage(storage)
   const resumed = options.fresh ? undefined : resumePoint(storage)
   const session = new GatherSession(
     test,
@@ -60,7 +60,7 @@ export async function gatherTest(
   const resumedFrom = resumed?.start.startStep ?? null
   options.onEvent({ kind: 'started', test: test.name, command, startStep: resumedFrom })
   const run = await session.follow(command, options)
-  const failure = await session.finish(run)
+  const failure = session.finish(run)
   return {
     test: test.name,
     outcome: failure !== undefined ? 'failed' : run.end.kind === 'interrupted' ? 'interrupted' : 'gathered',
@@ -97,7 +97,6 @@ class GatherSession {
   readonly #storage: TestStorage
   readonly #recorder: Recorder
   readonly #onEvent: OnEvent
-  #written: Promise<void> = Promise.resolve()
   #logged = false
 
   constructor(
@@ -114,27 +113,22 @@ class GatherSession {
     this.#onEvent = onEvent
   }
 
-  async follow(command: readonly string[], { signal, stepTimeout }: GatherOptions): Promise<ApplicationRun> {
+  follow(command: readonly string[], { signal, stepTimeout }: GatherOptions): Promise<ApplicationRun> {
     const { directory, logOutput } = this.#test
     const watch = { onLine: (line: string) => this.#readLine(line), signal, stepTimeout }
-    try {
-      return await runApplication({ command, directory, logOutput }, watch)
-    } finally {
-      await this.#written
-    }
+    return runApplication({ command, directory, logOutput }, watch)
   }
 
   /** Keeps what the end of the training left half recorded, unless it ended badly. */
-  async finish(run: ApplicationRun): Promise<ApplicationFailure | undefined> {
+  finish(run: ApplicationRun): ApplicationFailure | undefined {
     const failure = explainEnd(run)
     if (failure !== undefined || run.end.kind !== 'exited') return failure
 
     for (const event of this.#recorder.finish()) this.#take(event)
-    await this.#written
     if (this.manifest.checkpoints.length === 0) return failWith(this.#whyNothing(), run)
 
     this.manifest = { ...this.manifest, incomplete: false }
-    await writeManifest(this.#storage, this.manifest)
+    writeManifest(this.#storage, this.manifest)
     return undefined
   }
 
@@ -164,14 +158,7 @@ class GatherSession {
     this.manifest = addCheckpoint(this.manifest, { startStep, checkpoint, values })
     const steps = new Set(values.map(({ step }) => step)).size
     this.#onEvent({ kind: 'recorded', test: this.#test.name, startStep, checkpoint, steps })
-    this.#write()
-  }
-
-  #write(): void {
-    const { manifest } = this
-    this.#written = this.#written.then(() => writeManifest(this.#storage, manifest))
-    // The error is met where the promise is awaited; until then it must not end the process.
-    this.#written.catch(() => undefined)
+    writeManifest(this.#storage, this.manifest)
   }
 
   #warn(message: string): void {

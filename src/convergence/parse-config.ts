@@ -55,16 +55,22 @@ function readYaml(text: string, file: string): Record<string, unknown> {
   if (!isMap(document.contents))
     throw configError(file, ['holds no test: its top level is the names of the tests'])
 
-  keepFlagValuesAsWritten(document)
+  keepTextsAsWritten(document)
   return document.toJS() as Record<string, unknown>
 }
 
-/** `value: 1.0` reaches the application as "1.0", not as the number's shortest text "1". */
-function keepFlagValuesAsWritten(document: Document.Parsed): void {
+/**
+ * `value: 1.0` reaches the application as "1.0", not as the number's shortest text "1". The fields
+ * that are numbers are read from text; YAML 1.1 would make one of a lone "." too.
+ */
+function keepTextsAsWritten(document: Document.Parsed): void {
   visit(document, {
+    Scalar(_, node) {
+      if (typeof node.value === 'number' || node.value instanceof Date) node.value = node.source
+    },
     Pair(_, { key, value }: Pair) {
       if (!isScalar(key) || key.value !== 'value' || !isScalar(value)) return
-      if (value.value !== null && typeof value.value !== 'string') value.value = value.source ?? value.value
+      if (typeof value.value === 'boolean') value.value = value.source
     },
   })
 }

@@ -41,7 +41,7 @@ export class LineSplitter {
     const line = this.#rest
     this.#rest = ''
     this.#overlong = false
-    if (line !== '') this.#onLine(line.includes('\u001B') ? stripVTControlCharacters(line) : line)
+    if (line !== '') this.#onLine(CONTROL.test(line) ? withoutControls(line) : line)
   }
 
   #keep(part: string): void {
@@ -49,4 +49,12 @@ export class LineSplitter {
     this.#rest += part.slice(0, MAX_LINE_LENGTH - this.#rest.length)
     this.#overlong = this.#rest.length >= MAX_LINE_LENGTH
   }
+}
+
+// oxlint-disable-next-line no-control-regex
+const CONTROL = /[\u0000-\u0008\u000B-\u001F\u007F]/
+
+/** Colours hide values from a regex, and a bell or a cursor movement is not for whoever reads an error. */
+function withoutControls(line: string): string {
+  return stripVTControlCharacters(line).replaceAll(new RegExp(CONTROL, 'g'), '')
 }

@@ -1,14 +1,13 @@
 /**
  * Where the manifest and the checkpoints of a test lie under the storage folder.
  *
- * Edge. A manifest is replaced in one step (a file beside it, then a rename): whoever reads it, or
- * finds it after a crash, sees a whole one.
+ * Edge. A manifest is replaced in one step: whoever reads it, or finds it after a crash, sees a
+ * whole one.
  */
-import { randomUUID } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { ModelTestError } from '../errors.ts'
+import { writeFileAtomic } from '../files/write-file.ts'
 import { parseManifest, renderManifest, type Manifest } from './manifest.ts'
 
 export const DEFAULT_MANIFEST_NAME = 'convergence_harness_manifest.json'
@@ -44,22 +43,19 @@ export function readManifest({ manifestFile }: TestStorage): Manifest | undefine
   }
 }
 
-export async function writeManifest({ manifestFile }: TestStorage, manifest: Manifest): Promise<void> {
-  const draft = `${manifestFile}.${randomUUID()}.tmp`
-  try {
-    await writeFile(draft, renderManifest(manifest))
-    await rename(draft, manifestFile)
-  } catch (error) {
-    await rm(draft, { force: true })
-    throw unwritable(manifestFile, error)
-  }
+export function writeManifest({ manifestFile }: TestStorage, manifest: Manifest): void {
+  writeFileAtomic(manifestFile, renderManifest(manifest))
 }
 
-export async function prepareStorage({ checkpointFolder }: TestStorage): Promise<void> {
+export function prepareStorage({ checkpointFolder }: TestStorage): void {
   try {
-    await mkdir(checkpointFolder, { recursive: true })
+    mkdirSync(checkpointFolder, { recursive: true })
   } catch (error) {
-    throw unwritable(checkpointFolder, error)
+    throw new ModelTestError('FILE_UNWRITABLE', 'the folder for the checkpoints cannot be made', {
+      file: checkpointFolder,
+      hint: 'Check the permissions of the storage folder and the space on the disk.',
+      cause: error,
+    })
   }
 }
 
@@ -82,12 +78,4 @@ function checkpointExists(place: string): boolean {
   if (existsSync(place)) return true
   const [folder, name] = [path.dirname(place), path.basename(place)]
   return existsSync(folder) && readdirSync(folder).some((file) => file.startsWith(`${name}.`))
-}
-
-function unwritable(file: string, cause: unknown): ModelTestError {
-  return new ModelTestError('FILE_UNWRITABLE', 'cannot be written', {
-    file,
-    hint: 'Check the permissions of the storage folder and the space on the disk.',
-    cause,
-  })
 }

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { gatherCommand, runCommand } from '../../src/convergence/command-line.ts'
@@ -51,7 +52,11 @@ describe('a config that cannot be used names the test and the field', () => {
       (raw) => (raw.metrics.loss.margin = -1),
       'metrics.loss.margin: must not be negative',
     ],
-    ['a margin that is a word', (raw) => (raw.metrics.loss.margin = 'wide'), 'metrics.loss.margin: is'],
+    [
+      'a margin that is a word',
+      (raw) => (raw.metrics.loss.margin = 'wide'),
+      'metrics.loss.margin: is "wide": must be a proportion',
+    ],
     ['no metrics', (raw) => (raw.metrics = {}), 'metrics: must name at least one metric'],
     [
       'a metric without a regex',
@@ -141,7 +146,7 @@ describe('a config that cannot be used names the test and the field', () => {
     ['no YAML', 'a: [', 'is not YAML'],
     ['an empty file', '', 'holds no test'],
     ['a list', '- a', 'holds no test'],
-    ['a test that is no object', 'a: 1', 'test "a": is 1: must be an object'],
+    ['a test that is no object', 'a: 1', 'test "a": is "1": must be an object'],
     [
       'a name that leaves the folder',
       stringify({ '../x': tinyTest() }),
@@ -183,6 +188,14 @@ describe('a config for the BERT training', () => {
       'python3 bert.py --checkpoint-dir /s/ckpts --onnx-checkpoint /s/m --continue-training-from-epoch 4 --epochs-per-save 5 --epochs 200 --steps-per-log 1 --config configs/demo.json',
     )
   })
+})
+
+test('the config of the documentation is valid', () => {
+  const docs = readFileSync(new URL('../../docs/convergence.md', import.meta.url), 'utf8')
+  const [, yaml = ''] = /```yaml\n([^]*?)```/.exec(docs) ?? []
+  expect(gatherCommand(onlyTest(yaml), 'known-good/ckpts/base', undefined).join(' ')).toBe(
+    'python3 train.py --out known-good/ckpts/base --epochs 200 --config base.json',
+  )
 })
 
 test('labels that do not fit the groups give way to numbers', () => {

@@ -186,7 +186,7 @@ describe('lines', () => {
     const part = fc.oneof(fc.string({ unit: 'grapheme' }), fc.constantFrom('\n', '\r\n', '\r', 'é', '🙂'))
     fc.assert(
       fc.property(fc.array(part), fc.array(fc.nat(7)), (parts, cuts) => {
-        const text = parts.join('').replaceAll('\u001B', '').replaceAll('\uFEFF', '')
+        const text = parts.join('').replaceAll(/[^\n\r\t\P{Cc}]|\uFEFF/gu, '')
         const expected = text.split(/\r\n|\n|\r/).filter((line) => line !== '')
         expect(split(Buffer.from(text), cuts)).toEqual(expected)
       }),
@@ -199,8 +199,8 @@ describe('lines', () => {
     expect(split(bytes, [1000])).toEqual(['x'.repeat(MAX_LINE_LENGTH), 'next'])
   })
 
-  test('lose their colours', () => {
-    expect(split(Buffer.from('\u001B[32mstep\u001B[0m 1\n'), [])).toEqual(['step 1'])
+  test('lose their colours and control characters', () => {
+    expect(split(Buffer.from('\u001B[32mstep\u001B[0m\u0007 1\tx\n'), [])).toEqual(['step 1\tx'])
   })
 })
 

@@ -1,7 +1,7 @@
 /** Applications that misbehave, as real processes. */
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { execa } from 'execa'
 import { describe, expect, test } from 'vitest'
 import type { ConvergenceEvent } from '../../src/convergence/events.ts'
 import { gatherConvergence, runConvergence, type RunReport } from '../../src/convergence/run-convergence.ts'
@@ -346,20 +346,25 @@ describe('the manifest', () => {
     const training = tempTraining(
       `for (let step = 1; step <= 400; step++) { log('step ' + step + ' loss ' + step); save(step) }`,
     )
-    const gathering = new AbortController()
-    const reads: number[] = []
-    const reader = (async () => {
-      while (!gathering.signal.aborted) {
-        if (existsSync(training.manifestFile)) reads.push(training.readManifest().checkpoints.length)
-        await sleep(1)
-      }
-    })()
+    const reader = execa(process.execPath, ['-e', READ_AGAIN_AND_AGAIN, training.manifestFile], {
+      reject: false,
+    })
     await gatherConvergence(training)
-    gathering.abort()
-    await reader
-    expect(reads.length).toBeGreaterThan(5)
+    expect(await reader).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(Number((await reader).stdout)).toBeGreaterThan(5)
     expect(training.readManifest().checkpoints).toHaveLength(399)
     expect(readdirSync(training.storage).toSorted()).toEqual(['ckpts', path.basename(training.manifestFile)])
+  })
+
+  test('that cannot be written is an error, and the application is stopped', async () => {
+    const training = tempTraining(
+      `writeFileSync('pid', String(process.pid)); save(0); for (let step = 1; ; step++) { log('step ' + step + ' loss 1'); await sleep(5) }`,
+    )
+    mkdirSync(path.join(training.manifestFile, 'a folder in its place'), { recursive: true })
+    await expect(gatherConvergence({ ...training, fresh: true })).rejects.toMatchObject({
+      code: 'FILE_UNWRITABLE',
+    })
+    expect(isAlive(pidOf(training))).toBe(false)
   })
 
   test('of another harness is found with paths relative to ckpts/', async () => {
@@ -395,6 +400,20 @@ describe('the manifest', () => {
     })
   })
 })
+
+/** Counts different manifests until one is complete; ends with an error at the first that is not whole. */
+const READ_AGAIN_AND_AGAIN = `
+  const { existsSync, readFileSync } = require('node:fs')
+  const file = process.argv[1]
+  const seen = new Set()
+  for (let incomplete = true; incomplete; ) {
+    if (!existsSync(file)) continue
+    const text = readFileSync(file, 'utf8')
+    incomplete = JSON.parse(text).incomplete === true
+    seen.add(text.length)
+  }
+  console.log(seen.size)
+`
 
 async function gathered(): Promise<TempTraining> {
   const training = tempTraining(TRAINING)

@@ -2,7 +2,7 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { execa, type Result } from 'execa'
+import { execa } from 'execa'
 import { tempFolder } from '../convergence/temp-training.ts'
 
 const ROOT: string = fileURLToPath(new URL('../..', import.meta.url))
@@ -48,8 +48,6 @@ export function startCommand(cwd: string, words: readonly string[]) {
     reject: false,
   })
 }
-
-export type CommandResult = Result
 
 /** A change that the margin covers. */
 export const HARMLESS = ['convergence.yml', 'value: 0.2\n', 'value: 0.201\n'] as const

@@ -143,7 +143,7 @@ describe('wrong usage ends with 2', () => {
       ['-t', 'examples/convergence/convergence.yml', '-s', 'x'],
       'test "surface" has no manifest\nhint: Gather first',
     ],
-    ['a wrong config', ['-t', 'bad.yml', '-s', 'x'], 'error: bad.yml: test "a": is 1: must be an object'],
+    ['a wrong config', ['-t', 'bad.yml', '-s', 'x'], 'error: bad.yml: test "a": is "1": must be an object'],
   ])('%s', async (_, words, message) => {
     const demo = demoProject()
     writeFileSync(path.join(demo.folder, 'bad.yml'), 'a: 1')
