@@ -406,7 +406,8 @@ const READ_AGAIN_AND_AGAIN = `
   const { existsSync, readFileSync } = require('node:fs')
   const file = process.argv[1]
   const seen = new Set()
-  for (let incomplete = true; incomplete; ) {
+  const end = Date.now() + 20_000
+  for (let incomplete = true; incomplete && Date.now() < end; ) {
     if (!existsSync(file)) continue
     const text = readFileSync(file, 'utf8')
     incomplete = JSON.parse(text).incomplete === true
