@@ -8,8 +8,17 @@ import { isConstant } from '../onnx/constant.ts'
 import { describeNode, type GraphNode, readsOf, type ScopedGraph } from './resolve.ts'
 
 export function topologicalOrder(graph: ScopedGraph): readonly GraphNode[] {
+  const known = orders.get(graph)
+  if (known !== undefined) return known
+  const order = isSorted(graph) ? graph.nodes : sort(graph)
+  orders.set(graph, order)
+  return order
+}
+
+const orders = new WeakMap<ScopedGraph, readonly GraphNode[]>()
+
+function sort(graph: ScopedGraph): readonly GraphNode[] {
   const { nodes } = graph
-  if (isSorted(graph)) return nodes
 
   const waiting = nodes.map((node) => producersOf(node).size)
   const ready = new PositionHeap()

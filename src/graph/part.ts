@@ -36,25 +36,34 @@ export function extractPart(
   typeOf: (value: Value) => ValueType | undefined,
   policy: WeightPolicy,
 ): MessageWriter {
+  const { name, nodes, inputs, outputs, weights, folded } = part
   const metadata = { node_index: part.nodeIndices.join(',') }
-  return composeModel({ ...part, model: part.graph.model, metadata }, typeOf, policy)
+  return composeModel(
+    { model: part.graph.model, name, nodes, inputs, outputs, weights, folded, metadata },
+    typeOf,
+    policy,
+  )
 }
 
 export function boundaryOf(nodes: readonly GraphNode[], known: ReadonlyMap<Value, Tensor>): Boundary {
   const own = new Set(nodes)
   const [inputs, weights] = [new Set<Value>(), new Set<Value>()]
-  const folded = new Map<Value, Tensor>()
+  let folded = NONE_FOLDED
   for (const node of nodes) {
     for (const value of readsOf(node)) {
       if (value.origin.kind === 'node' && own.has(value.origin.node)) continue
       const constant = known.get(value)
       if (isWeight(value)) weights.add(value)
-      else if (constant !== undefined) folded.set(value, constant)
+      else if (constant !== undefined)
+        folded = (folded === NONE_FOLDED ? new Map() : folded).set(value, constant)
       else inputs.add(value)
     }
   }
   return { inputs: [...inputs], outputs: outputsOf(nodes), weights: [...weights], folded }
 }
+
+/** Most parts share it: a map each is more than all else that they hold. */
+const NONE_FOLDED = new Map<Value, Tensor>()
 
 /** What a set of nodes gives: what others read, else what it computes for nobody, to be tested all the same. */
 export function outputsOf(nodes: readonly GraphNode[]): Value[] {

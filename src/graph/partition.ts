@@ -84,15 +84,18 @@ function soleConsumer(node: GraphNode): GraphNode | undefined {
 
 /** Sets that depend on each other in a circle become one: Tarjan's strong components, without recursion. */
 function mergeCycles(nodes: readonly GraphNode[], sets: DisjointSets, reasons: Map<GraphNode, string>): void {
-  const edges = edgesBetween(nodes, sets)
-  for (const component of strongComponents(edges)) {
-    if (component.length < 2) continue
-    const members = nodes.filter((node) => component.includes(sets.find(node.position)))
-    sets.unite(members)
-    reasons.set(
-      members[0]!,
-      reasons.get(members[0]!) ?? 'the nodes of a group depend on each other through others',
-    )
+  const circles = strongComponents(edgesBetween(nodes, sets)).filter(({ length }) => length > 1)
+  if (circles.length === 0) return
+  const circleOf = new Map(circles.flatMap((roots, circle) => roots.map((root) => [root, circle] as const)))
+  const members = circles.map((): GraphNode[] => [])
+  for (const node of nodes) {
+    const circle = circleOf.get(sets.find(node.position))
+    if (circle !== undefined) members[circle]!.push(node)
+  }
+  for (const circle of members) {
+    const first = circle[0]!
+    sets.unite(circle)
+    reasons.set(first, reasons.get(first) ?? 'the nodes of a group depend on each other through others')
   }
 }
 
@@ -181,16 +184,14 @@ function place(
   const work = [root]
   while (work.length > 0) {
     const set = work.at(-1)!
-    const missing = [...(dependencies.get(set) ?? [])].filter((dependency) => !placed.has(dependency))
-    if (missing.length > 0 && !placed.has(set)) {
-      work.push(...missing)
-      continue
-    }
-    work.pop()
+    const before = work.length
     if (!placed.has(set)) {
+      for (const dependency of dependencies.get(set) ?? []) if (!placed.has(dependency)) work.push(dependency)
+      if (work.length > before) continue
       placed.add(set)
       emit(set)
     }
+    work.pop()
   }
 }
 

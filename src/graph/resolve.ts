@@ -137,19 +137,16 @@ class Scope {
   }
 
   #defineOutputs(node: Mutable<GraphNode>, position: number): void {
-    for (const [slot, name] of node.entry.outputs.entries()) {
-      node.outputs.push(name === '' ? undefined : this.#add(name, position, { kind: 'node', node, slot }))
-    }
+    node.outputs = node.entry.outputs.map((name, slot) =>
+      name === '' ? undefined : this.#add(name, position, { kind: 'node', node, slot }),
+    )
   }
 
   #connect(): void {
     const { index, nodes, outputs } = this.graph
     for (const node of nodes as Mutable<GraphNode>[]) {
-      for (const name of node.entry.inputs) {
-        const value = name === '' ? undefined : this.#need(name, node)
-        node.inputs.push(value)
-        if (value !== undefined) this.#use(value, node)
-      }
+      node.inputs = node.entry.inputs.map((name) => (name === '' ? undefined : this.#need(name, node)))
+      for (const value of node.inputs) if (value !== undefined) this.#use(value, node)
       if (node.entry.subgraphs.length > 0) this.#enter(node)
     }
     for (const entry of index.outputs) {
@@ -174,8 +171,9 @@ class Scope {
     }
   }
 
-  #use(value: Value, node: GraphNode): void {
+  #use(value: Mutable<Value>, node: GraphNode): void {
     if (value.graph !== this.graph) this.captured.add(value)
+    else if (value.consumers.length === 0) value.consumers = [node]
     else if (value.consumers.at(-1) !== node) value.consumers.push(node)
   }
 

@@ -23,8 +23,8 @@ export interface SplitOptions {
   /** Values known without running, see `foldShapes`. */
   readonly folded?: ReadonlyMap<Value, Tensor>
   /**
-   * Which tensors can be fed to a model and fetched from it, by TensorProto.DataType. Nodes
-   * that pass each other anything else stand in one part.
+   * Which tensors a runtime can be fed and fetched, by TensorProto.DataType. Of the others, those
+   * that are only converted and moved stay inside a part; see `onlyMoved`.
    * @default all
    */
   readonly canCross?: (dataType: number) => boolean
@@ -85,9 +85,27 @@ function whyBound(value: Value, { typeOf, canCross }: SplitOptions): string | un
   const type = typeOf(value)
   if (type === undefined) return undefined
   if (type.kind !== 'tensor') return `"${value.name}" is a ${type.kind}, which cannot be fed to a model`
-  if (canCross === undefined || canCross(type.dataType)) return undefined
+  if (canCross === undefined || canCross(type.dataType) || !onlyMoved(value)) return undefined
   return `"${value.name}" has a data type that cannot be fed to a model`
 }
+
+/**
+ * Runtimes run these in types that they cannot compute in, so models with them run as a whole and
+ * must run in parts too. Where anything else touches such a value, the model is for another
+ * runtime anyway, and is split as finely as any.
+ */
+function onlyMoved(value: Value): boolean {
+  const { origin, consumers } = value
+  return origin.kind === 'node' && [origin.node, ...consumers].every(({ entry }) => MOVERS.has(entry.opType))
+}
+
+const MOVERS = new Set(
+  (
+    'Cast CastLike QuantizeLinear DequantizeLinear DynamicQuantizeLinear Identity Reshape Flatten Squeeze Unsqueeze ' +
+    'Transpose Concat Split Slice Gather GatherElements GatherND Expand Tile Pad Where ScatterElements ScatterND ' +
+    'Shape Size If Loop Scan'
+  ).split(' '),
+)
 
 /** Positions among the nodes that are no Constants. */
 function nodeIndices(graph: ScopedGraph): number[] {

@@ -1,8 +1,7 @@
 /**
  * A model file -> its layers, ready to be extracted.
  *
- * Types come from onnxruntime where it can load the model; then every part can run on its own
- * too. Without it, types come from the file and the dtype rules.
+ * Types come from onnxruntime where it can load the model, else from the file and the dtype rules.
  */
 import type { MessageWriter } from '../bytes/wire-writer.ts'
 import { ModelTestError } from '../errors.ts'
@@ -53,19 +52,14 @@ export async function typeModel(file: ModelFile): Promise<TypedModel> {
   }
 }
 
-export function layersOf(
-  file: ModelFile,
-  { graph, types, failure }: TypedModel,
-  options: LayerOptions = {},
-): Layer[] {
+export function layersOf(file: ModelFile, { graph, types }: TypedModel, options: LayerOptions = {}): Layer[] {
   const typeOf = types.get.bind(types)
   const parts = splitGraph(graph, {
     stem: file.stem,
     typeOf,
     folded: foldShapes(graph, types),
     ...(options.groups === undefined ? {} : { groups: options.groups }),
-    // What onnxruntime runs whole must run in parts too; what it cannot run is split as finely as possible.
-    ...(failure === undefined ? { canCross: (code) => isCarriedByOrt(dtypeFromOnnx(code)) } : {}),
+    canCross: (code) => isCarriedByOrt(dtypeFromOnnx(code)),
   })
   if (!options.dedup) return parts.map((part) => ({ part, twins: [] }))
   return dropTwins(parts, (part) => partDigest(part, typeOf, file.external.bind(file)))

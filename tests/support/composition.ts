@@ -43,12 +43,12 @@ const process = startOrtProcess()
 
 export async function splitFile(file: ModelFile, options: Partial<SplitOptions> = {}): Promise<SplitModel> {
   const graph = resolveModel(file.model)
-  const { types, failure } = await reportTypes(file, graph, process)
+  const { types } = await reportTypes(file, graph, process)
   const parts = splitGraph(graph, {
     stem: file.stem,
     typeOf: (value) => types.get(value),
     folded: foldShapes(graph, types),
-    ...(failure === undefined ? { canCross: (code) => isCarriedByOrt(dtypeFromOnnx(code)) } : {}),
+    canCross: (code) => isCarriedByOrt(dtypeFromOnnx(code)),
     ...options,
   })
   return { file, graph, types, parts }
