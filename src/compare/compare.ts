@@ -91,7 +91,7 @@ function infMessage({ infDisagreements, count }: ErrorStats): string {
 }
 
 function wrongMessage({ wrong, allowedWrong, count, rule }: ErrorStats): string {
-  const limit = rule.kind === 'equal' ? 'are not equal' : `exceed ${snakeCase(rule.kind)} ${rule.limit}`
+  const limit = rule.kind === 'equal' ? 'differ' : `exceed ${snakeCase(rule.kind)} ${rule.limit}`
   const allowance = allowedWrong === 0 ? '' : `, and ${allowedWrong} may`
   return `${ofElements(wrong, count)} ${limit}${allowance}`
 }
@@ -133,5 +133,5 @@ function boundReason({ kind, name, value, least = -Infinity, most = Infinity }: 
   const isKept =
     value === undefined || (least === -Infinity && most === Infinity) || (value >= least && value <= most)
   const limit = most === Infinity ? `below the bound ${least}` : `above the bound ${most}`
-  return reasonIf(!isKept, kind, () => `${name} ${value} is ${limit}`)
+  return reasonIf(!isKept, kind, () => `${name} ${Number(value?.toPrecision(9))} is ${limit}`)
 }

@@ -25,6 +25,8 @@ import { type WorstElement, worstElements } from './worst-elements.ts'
 
 export interface ErrorStats {
   readonly count: number
+  /** Elements that are finite on both sides, which the errors, the cosine and the SQNR are taken over. */
+  readonly finite: number
   readonly maxAbs: number
   readonly meanAbs: number
   /** Relative error: |e-a| / (|e|+|a|+epsilon), between 0 and 1. */
@@ -322,9 +324,10 @@ function newTotals(): Totals {
 function meansOf(
   { takenOut, huge, sumAbs, sumRel, maxAbs, maxRel }: Totals,
   count: number,
-): Pick<ErrorStats, 'maxAbs' | 'meanAbs' | 'maxRel' | 'meanRel'> {
-  const finite = Math.max(count - takenOut + huge, 1)
-  return { maxAbs, meanAbs: sumAbs / finite, maxRel, meanRel: sumRel / finite }
+): Pick<ErrorStats, 'finite' | 'maxAbs' | 'meanAbs' | 'maxRel' | 'meanRel'> {
+  const finite = count - takenOut + huge
+  const divisor = Math.max(finite, 1)
+  return { finite, maxAbs, meanAbs: sumAbs / divisor, maxRel, meanRel: sumRel / divisor }
 }
 
 function cosineOf({ products, expectedSquares, actualSquares }: Totals): number {

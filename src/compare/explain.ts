@@ -44,6 +44,9 @@ export function explainVerdict(verdict: Verdict, options: ExplainOptions = {}): 
     ...(verdict.kind === 'mismatch' ? verdict.reasons.map(({ message }) => `  - ${message}`) : []),
     `threshold ${ruleText(stats)}${options.origin === undefined ? '' : ` from ${options.origin}`}`,
     smallestText(stats),
+    ...(stats.finite === stats.count
+      ? []
+      : [`figures of ${ofElements(stats.finite, stats.count)}, the finite ones`]),
     ...section('', textTable(metricRows(stats, tolerance), [1, 2])),
     ...section('worst elements', worstTable(stats)),
     ...(options.histogram === true
@@ -87,7 +90,8 @@ function bar(part: number, count: number): string {
   return part === 0 ? '' : '#'.repeat(Math.max(1, Math.round((BAR_WIDTH * part) / count)))
 }
 
-function shortFigures({ maxAbs, maxRel, cosine }: ErrorStats): string {
+function shortFigures({ rule, wrong, count, maxAbs, maxRel, cosine }: ErrorStats): string {
+  if (rule.kind === 'equal') return `${count - wrong} equal`
   return `max abs ${figure(maxAbs)}, max rel ${figure(maxRel)}, cosine ${figure(cosine)}`
 }
 
@@ -112,7 +116,9 @@ function roundedUp(value: number): string {
   return String(Number((Number(text) + 10 ** (exponent - 5)).toPrecision(6)))
 }
 
+/** Bools and strings have no figures beyond how many differ. */
 function metricRows(stats: ErrorStats, tolerance: Tolerance): string[][] {
+  if (stats.rule.kind === 'equal') return []
   const { rule } = stats
   const bounds = {
     abs: rule.kind === 'intTol' || rule.kind === 'atol' ? `<= ${rule.limit}` : most(tolerance.maxAbs),
@@ -165,7 +171,7 @@ function valueText(value: number | string): string {
 }
 
 function figure(value: number): string {
-  return String(Number(value.toPrecision(6)))
+  return Number.isSafeInteger(value) ? String(value) : String(Number(value.toPrecision(6)))
 }
 
 function section(title: string, lines: readonly string[]): string[] {

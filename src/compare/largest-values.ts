@@ -47,7 +47,7 @@ export class LargestValues {
     let at = from
     while (at > 0) {
       const parent = (at - 1) >> 1
-      if (this.#values[parent]! <= value) break
+      if (!this.#goesBefore(value, place, parent)) break
       this.#move(parent, at)
       at = parent
     }
@@ -59,12 +59,22 @@ export class LargestValues {
     let at = 0
     for (let child = 1; child < size; child = 2 * at + 1) {
       const right = child + 1
-      const smaller = right < size && this.#values[right]! < this.#values[child]! ? right : child
-      if (this.#values[smaller]! >= value) break
+      const smaller = right < size && this.#isBefore(right, child) ? right : child
+      if (this.#goesBefore(value, place, smaller)) break
       this.#move(smaller, at)
       at = smaller
     }
     this.#put(at, value, place)
+  }
+
+  /** Whether an entry is nearer to the top; of equals the later place, so that the first ones stay. */
+  #goesBefore(value: number, place: number, other: number): boolean {
+    const otherValue = this.#values[other]!
+    return value === otherValue ? place > this.#places[other]! : value < otherValue
+  }
+
+  #isBefore(at: number, other: number): boolean {
+    return this.#goesBefore(this.#values[at]!, this.#places[at]!, other)
   }
 
   #move(from: number, to: number): void {

@@ -48,7 +48,7 @@ const CORRECTED: Record<string, readonly [ours: Verdict['kind'], why: string]> =
 }
 
 /** The original counts by fp_avg_tol where it prints, and by fp_max_tol where it judges. */
-const OTHER_COUNT = ['fp32_avg_loose_max_tight']
+const OTHER_COUNT = new Set(['fp32_avg_loose_max_tight'])
 
 const golden = readGoldenJson('golden-compare') as Golden | undefined
 const pairs = Object.entries(golden?.pairs ?? {})
@@ -66,8 +66,7 @@ describe.skipIf(!hasGolden('golden-compare'))('golden pairs (skipped without ../
     const verdict = compareNamed(name, config)
     expect(verdict.kind).toBe(CORRECTED[name]?.[0] ?? (torq.outcome === 'pass' ? 'match' : 'mismatch'))
     if (verdict.kind === 'incomparable' || CORRECTED[name]) return
-    if (torq.num_diffs !== null && !OTHER_COUNT.includes(name))
-      expect(verdict.stats.wrong).toBe(torq.num_diffs)
+    if (torq.num_diffs !== null && !OTHER_COUNT.has(name)) expect(verdict.stats.wrong).toBe(torq.num_diffs)
     // Theirs is computed in the tensor's own dtype.
     if (Number.isFinite(torq.max_rel ?? NaN))
       expect(verdict.stats.maxRel).toBeCloseTo(torq.max_rel!, name.startsWith('fp16') ? 2 : 6)
