@@ -162,7 +162,8 @@ function patternUlps(
 ): void {
   const mask = signBit - 1
   for (let i = 0; i < actual.length; i++) {
-    const [a, e] = [actual[i]!, expected[i]!]
+    const a = actual[i]!
+    const e = expected[i]!
     const orderA = a & signBit ? -(a & mask) : a
     const orderE = e & signBit ? -(e & mask) : e
     ulps[i] = Math.abs(orderA - orderE)

@@ -70,6 +70,17 @@ describe('one pass', () => {
   })
 })
 
+test('wrong elements count also in blocks that hold none of the worst', () => {
+  const values = Float64Array.from({ length: 3000 }, (_, i) => (i < 10 ? 3 : 1.5))
+  const [actual, expected] = [values, values.map(() => 1)].map(
+    (list) => fromFloat64('float32', [3000], list) as Tensor,
+  )
+  expect(errorStats(actual!, expected!, DEFAULT_TOLERANCE)).toMatchObject({
+    wrong: 3000,
+    smallestTolerance: 2 / 4.000001,
+  })
+})
+
 describe('ULP distance', () => {
   test.each(FLOATS)('of %s counts the floats in between', (dtype) => {
     const line = fromFloat64(dtype, [3], Float64Array.of(1, 2, -1)) as Tensor
@@ -91,6 +102,13 @@ describe('ULP distance', () => {
     expect(errorStats(float32([tiny]), float32([-tiny]), DEFAULT_TOLERANCE).maxUlp).toBe(2)
     expect(errorStats(float32([-0]), float32([zero]), DEFAULT_TOLERANCE).maxUlp).toBe(0)
     expect(errorStats(float64([-5e-324]), float64([5e-324]), DEFAULT_TOLERANCE).maxUlp).toBe(2)
+  })
+
+  test('of powers of two, which have no sign, counts the powers', () => {
+    const [one, four] = [1, 4].map(
+      (value) => fromFloat64('float8e8m0', [1], Float64Array.of(value)) as Tensor,
+    )
+    expect(errorStats(four!, one!, DEFAULT_TOLERANCE).maxUlp).toBe(2)
   })
 
   test('has no meaning for integers and complex numbers', () => {

@@ -97,6 +97,13 @@ describe('a match', () => {
     expect(signatureDifferences(digest, parseSignature(renderSignature(digest)))).toEqual([])
   })
 
+  test('of an infinity with a number is none', () => {
+    const infinite = captureSignature(float32([2], [Infinity, 1]))
+    const finite = { ...infinite, samples: captureSignature(float32([2], [5, 1])).samples }
+    expect(signatureDifferences(finite, infinite)).toEqual(['value 0 is 4, expected is Infinity'])
+    expect(signatureDifferences(infinite, finite)).toEqual(['value 0 is Infinity, expected is 4'])
+  })
+
   test('is looser for float16', () => {
     const digest = { ...captured, dtype: 'float16' as const }
     expect(signatureDifferences({ ...digest, max: digest.max * 1.0005 }, digest)).toEqual([])
