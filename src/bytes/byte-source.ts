@@ -36,8 +36,12 @@ export function* readInPieces(
   for (let at = start; at < stop; at += PIECE_BYTES) yield source.read(at, Math.min(PIECE_BYTES, stop - at))
 }
 
+/** Up to this many bytes, asking for memory that is not cleared takes longer than clearing it. */
+const CHEAP_TO_CLEAR = 4096
+
 /** Memory for so many bytes, not cleared; an error where the machine or the runtime has less. */
 export function allocate(length: number, name: string): Uint8Array {
+  if (length <= CHEAP_TO_CLEAR) return new Uint8Array(length)
   try {
     return new Uint8Array(Buffer.allocUnsafeSlow(length).buffer)
   } catch (cause) {

@@ -20,7 +20,9 @@ const WINDOW_BYTES = 32 * 1024
 /** protobuf's own parsers stop at 100 levels; a deeper file cannot be loaded by any runtime. */
 export const MAX_DEPTH = 100
 /** Half of what V8 takes for one string. No name or metadata comes near it. */
-export const MAX_TEXT_BYTES = 256 * 1024 * 1024
+export const MAX_TEXT_BYTES: number = 256 * 1024 * 1024
+
+const NO_BYTES = new Uint8Array(0)
 
 export class WireReader {
   readonly source: ByteSource
@@ -33,7 +35,7 @@ export class WireReader {
   start = 0
   stop = 0
   #pos = 0
-  #window: Uint8Array = new Uint8Array(0)
+  #window: Uint8Array = NO_BYTES
   #base = 0
   #low = 0
   #high = 0

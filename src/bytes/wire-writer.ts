@@ -14,7 +14,14 @@ export interface Slice {
   readonly stop: number
 }
 
-type Piece = Uint8Array | Slice
+/** New bytes: [start, stop) of a block that many messages share. */
+interface Span {
+  readonly block: Buffer
+  readonly start: number
+  readonly stop: number
+}
+
+type Piece = Uint8Array | Slice | Span
 
 export class MessageWriter {
   size = 0
@@ -45,19 +52,21 @@ export class MessageWriter {
 
   stringField(field: number, text: string): this {
     const length = Buffer.byteLength(text)
-    const head = varintLength((field << 3) | BYTES) + varintLength(length)
-    const bytes = Buffer.allocUnsafe(head + length)
-    putVarint(bytes, putVarint(bytes, 0, (field << 3) | BYTES), length)
-    bytes.write(text, head)
-    return this.raw(bytes)
+    if (length > MAX_SPAN_BYTES) return this.bytesField(field, Buffer.from(text))
+    const tag = (field << 3) | BYTES
+    const { block, start } = this.#span(varintLength(tag) + varintLength(length) + length)
+    block.write(text, putVarint(block, putVarint(block, start, tag), length))
+    return this
   }
 
   /** An integer field; negative numbers take ten bytes, as int32 and int64 do on the wire. */
   varintField(field: number, value: number | bigint): this {
-    const bits = BigInt.asUintN(64, BigInt(value))
-    const bytes = new Uint8Array(varintLength((field << 3) | VARINT) + varintLength(bits))
-    putVarint(bytes, putVarint(bytes, 0, (field << 3) | VARINT), bits)
-    return this.raw(bytes)
+    const tag = (field << 3) | VARINT
+    const isShort = typeof value === 'number' && value >= 0 && (value | 0) === value
+    const bits = isShort ? value : BigInt.asUintN(64, BigInt(value))
+    const { block, start } = this.#span(varintLength(tag) + varintLength(bits))
+    putVarint(block, putVarint(block, start, tag), bits)
+    return this
   }
 
   messageField(field: number, message: MessageWriter): this {
@@ -71,6 +80,10 @@ export class MessageWriter {
     const out = allocate(this.size, '<new model>')
     let at = 0
     for (const piece of this.#pieces) {
+      if ('block' in piece) {
+        at = copySpan(piece, out, at)
+        continue
+      }
       const bytes =
         piece instanceof Uint8Array ? piece : piece.source.read(piece.start, piece.stop - piece.start)
       out.set(bytes, at)
@@ -83,16 +96,40 @@ export class MessageWriter {
   *chunks(): Generator<Uint8Array> {
     for (const piece of this.#pieces) {
       if (piece instanceof Uint8Array) yield piece
+      else if ('block' in piece) yield piece.block.subarray(piece.start, piece.stop)
       else yield* readInPieces(piece.source, piece.start, piece.stop)
     }
   }
 
   #header(field: number, length: number): this {
     const tag = (field << 3) | BYTES
-    const bytes = new Uint8Array(varintLength(tag) + varintLength(length))
-    putVarint(bytes, putVarint(bytes, 0, tag), length)
-    return this.raw(bytes)
+    const { block, start } = this.#span(varintLength(tag) + varintLength(length))
+    putVarint(block, putVarint(block, start, tag), length)
+    return this
   }
+
+  /** Room for new bytes at the end of the message. */
+  #span(length: number): Span {
+    if (used + length > openBlock.length) [openBlock, used] = [Buffer.allocUnsafeSlow(BLOCK_BYTES), 0]
+    const span = { block: openBlock, start: used, stop: used + length }
+    this.#pieces.push(span)
+    used += length
+    this.size += length
+    return span
+  }
+}
+
+/** One allocation serves some thousand fields; each on its own costs more than what it holds. */
+const BLOCK_BYTES = 64 * 1024
+/** Longer texts get memory of their own. */
+const MAX_SPAN_BYTES = 4 * 1024
+
+let [openBlock, used] = [Buffer.allocUnsafeSlow(BLOCK_BYTES), 0]
+
+/** Spans are a few bytes long, for which a loop is faster than a view and a copy. */
+function copySpan({ block, start, stop }: Span, to: Uint8Array, at: number): number {
+  for (let index = start; index < stop; index++) to[at++] = block[index]!
+  return at
 }
 
 function varintLength(value: number | bigint): number {

@@ -92,8 +92,8 @@ export interface FunctionEntry extends Range {
  */
 const MAX_ENTRIES = 5_000_000
 
-/** A node takes the memory of about so many names. */
-const NODE_ENTRIES = 4
+/** The memory of other things, in names; a file may have far more of them than any model has. */
+const COST = { node: 4, initializer: 16, value: 2, rest: 2 } as const
 
 /** Sizes of one tensor. Runtimes stop far below. */
 const MAX_RANK = 1024
@@ -167,7 +167,7 @@ class Indexer {
         model.functions.push(this.#function(start, stop))
         return
       }
-      this.#count()
+      this.#count(COST.rest)
       model.rest.push({ field, start: reader.fieldStart, stop: reader.stop })
       if (field === MODEL.irVersion) model.irVersion = this.#integer('the IR version')
       else if (field === MODEL.producerName) producerName = this.#string('the producer')
@@ -193,12 +193,14 @@ class Indexer {
         }
         case GRAPH.initializer: {
           const range = this.#message('an initializer')
+          this.#count(COST.initializer)
           const info = readTensorInfo(reader, range.start, range.stop)
           graph.initializers.push({ ...range, name: info.name, info, sparse: false })
           return
         }
         case GRAPH.sparseInitializer: {
           const range = this.#message('a sparse initializer')
+          this.#count(COST.initializer)
           graph.initializers.push(this.#sparseInitializer(range.start, range.stop))
           return
         }
@@ -212,7 +214,7 @@ class Indexer {
           graph.valueInfos.push(this.#value('a value info'))
           return
         default:
-          this.#count()
+          this.#count(COST.rest)
           graph.rest.push({ field, start: reader.fieldStart, stop: reader.stop })
           if (field === GRAPH.name) graph.name = this.#string('the graph name')
       }
@@ -220,7 +222,7 @@ class Indexer {
   }
 
   #node(start: number, stop: number, depth: number): NodeEntry {
-    this.#count(NODE_ENTRIES - 1)
+    this.#count(COST.node)
     const node = {
       start,
       stop,
@@ -247,6 +249,9 @@ class Indexer {
         }
       }
     })
+    // A list that grew from nothing has room for seventeen names; copied, for as many as it holds.
+    node.inputs = node.inputs.slice()
+    node.outputs = node.outputs.slice()
     return node
   }
 
@@ -319,6 +324,7 @@ class Indexer {
 
   #value(what: string): ValueEntry {
     const { start, stop } = this.#message(what)
+    this.#count(COST.value)
     let name = ''
     this.#each(start, stop, (field) => {
       if (field === VALUE_INFO.name) name = this.#string('a value name')
@@ -359,13 +365,13 @@ class Indexer {
 
   #message(what: string): Range {
     this.#reader.expect(BYTES, what)
-    this.#count()
+    this.#count(1)
     return { start: this.#reader.start, stop: this.#reader.stop }
   }
 
   #string(what: string): string {
     this.#reader.expect(BYTES, what)
-    this.#count()
+    this.#count(1)
     return this.#reader.string
   }
 
@@ -374,7 +380,7 @@ class Indexer {
     return this.#reader.number
   }
 
-  #count(entries = 1): void {
+  #count(entries: number): void {
     this.#entries += entries
     if (this.#entries <= MAX_ENTRIES) return
     throw new ModelTestError(

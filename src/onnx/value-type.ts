@@ -120,7 +120,7 @@ function readShape(reader: WireReader, start: number, stop: number): Dim[] {
     shape.push(readDim(reader, reader.start, reader.stop))
     reader.seek(resume)
   }
-  return shape
+  return shape.slice()
 }
 
 /** A negative size is how some exporters write "unknown"; one beyond 2^53 is no size of anything. */
