@@ -22,7 +22,7 @@ export function measure(work: () => unknown, { runs = 15, warmUp = 5 }: MeasureO
   return median(Array.from({ length: runs }, () => timed(work).ms))
 }
 
-export function timed<T>(work: () => T): { readonly ms: number; readonly result: T } {
+function timed<T>(work: () => T): { readonly ms: number; readonly result: T } {
   const started = performance.now()
   const result = work()
   return { ms: performance.now() - started, result }
