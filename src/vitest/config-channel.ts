@@ -1,0 +1,22 @@
+/**
+ * The configuration on its way from the plugin to the tests: Vitest carries it into every worker.
+ *
+ * Where no plugin provides one, as for generated files that are run on their own, it is made of the
+ * defaults and the environment.
+ */
+import { inject } from 'vitest'
+import { type ResolvedConfig, resolveConfig } from '../suite/options.ts'
+
+export const CONFIG_KEY = 'vitest-onnx:config'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** @internal */
+    'vitest-onnx:config'?: ResolvedConfig
+  }
+}
+
+/** The configuration that holds for the test that runs. */
+export function currentConfig(): ResolvedConfig {
+  return inject(CONFIG_KEY) ?? resolveConfig(undefined, process.cwd(), process.env)
+}
