@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import { Command, CommanderError } from 'commander'
 import pc from 'picocolors'
 import { type ErrorCode, ModelTestError } from '../errors.ts'
+import { convergeCommand } from './converge.ts'
 import { extractCommand } from './extract.ts'
 import { inspectCommand } from './inspect.ts'
 import { safe } from './output.ts'
@@ -17,7 +18,7 @@ const program = new Command('vitest-onnx')
   .showHelpAfterError('(--help shows the options)')
   .addHelpText('after', '\nExit codes: 0 fine, 1 the model is at fault, 2 wrong usage.')
   .exitOverride()
-for (const command of [inspectCommand(), splitCommand(), extractCommand()]) {
+for (const command of [inspectCommand(), splitCommand(), extractCommand(), convergeCommand()]) {
   program.addCommand(command.copyInheritedSettings(program))
 }
 

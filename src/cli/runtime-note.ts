@@ -5,6 +5,6 @@ import { note } from './output.ts'
 export function noteFailure(failure: ModelTestError | undefined): void {
   if (failure === undefined) return
   const [reason] = failure.message.split('\n')
-  note(`types and shapes come from the file alone, since ${reason}`)
+  note(`${reason}; types come from the file and from what nodes can be loaded one by one`)
   if (failure.code === 'RUNTIME_MISSING') note(failure.hint)
 }

@@ -29,7 +29,7 @@ export interface WriteSplit {
 export function writeSplit({ file, typed, layers, options, folder, onPart }: WriteSplit): SplitManifest {
   const manifestPath = join(folder, 'manifest.json')
   const earlier = filesOfSplit(manifestPath)
-  rmSync(manifestPath, { force: true })
+  if (existsSync(manifestPath)) rmSync(manifestPath)
   const manifest: SplitManifest = {
     version: 1,
     source: { file: basename(file.path), size: file.model.source.size, sha256: sha256(file.model.source) },

@@ -5,6 +5,7 @@
  */
 import { getEachMessage, sendMessage } from 'execa'
 import type { InferenceSession } from 'onnxruntime-node'
+import { ModelTestError } from '../errors.ts'
 import type { OrtAnswer, OrtJob, OrtModel } from './ort-jobs.ts'
 import { loadOrt, type Ort } from './ort-runtime.ts'
 import { fromOrtTensor, toOrtTensor } from './ort-tensor.ts'
@@ -14,23 +15,28 @@ interface Envelope {
   readonly job: OrtJob
 }
 
-const ort = await loadOrt()
+const library = loadOrt().catch((error: unknown) => error as ModelTestError)
 for await (const message of getEachMessage()) {
   const { id, job } = message as unknown as Envelope
-  await sendMessage({ id, answer: await answer(ort, job) } as never)
+  const ort = await library
+  const missing =
+    ort instanceof ModelTestError
+      ? ({ kind: 'missing', message: ort.message, hint: ort.hint } as const)
+      : undefined
+  await sendMessage({ id, answer: missing ?? (await answer(ort as Ort, job)) } as never)
 }
 
-async function answer(library: Ort, job: OrtJob): Promise<OrtAnswer> {
+async function answer(ort: Ort, job: OrtJob): Promise<OrtAnswer> {
   let session: InferenceSession
   try {
-    session = await library.InferenceSession.create(job.model.bytes, sessionOptions(job.model))
+    session = await ort.InferenceSession.create(job.model.bytes, sessionOptions(job.model))
   } catch (error) {
     return { kind: 'failed', step: 'load', message: (error as Error).message }
   }
   try {
     if (job.kind === 'describe') return { kind: 'described', description: describe(session) }
     const feeds = Object.fromEntries(
-      Object.entries(job.feeds).map(([name, value]) => [name, toOrtTensor(library, value)]),
+      Object.entries(job.feeds).map(([name, value]) => [name, toOrtTensor(ort, value)]),
     )
     const { fetches, measures = [] } = job
     const results = await session.run(feeds, [...new Set([...fetches, ...measures])])

@@ -44,4 +44,5 @@ export type OrtAnswer =
       readonly outputs: Readonly<Record<string, Tensor>>
       readonly shapes: Readonly<Record<string, readonly number[]>>
     }
+  | { readonly kind: 'missing'; readonly message: string; readonly hint: string }
   | { readonly kind: 'failed'; readonly step: 'load' | 'run'; readonly message: string }

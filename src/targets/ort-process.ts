@@ -10,7 +10,7 @@ import { ModelTestError } from '../errors.ts'
 import type { OrtAnswer, OrtJob } from './ort-jobs.ts'
 
 export interface OrtProcess {
-  ask(job: OrtJob, timeoutMs?: number): Promise<Exclude<OrtAnswer, { kind: 'failed' }>>
+  ask(job: OrtJob, timeoutMs?: number): Promise<Exclude<OrtAnswer, { kind: 'failed' | 'missing' }>>
   close(): void
 }
 
@@ -30,6 +30,8 @@ export function startOrtProcess(): OrtProcess {
         throw error
       })
       if (answer.kind === 'failed') throw failed(answer)
+      if (answer.kind === 'missing')
+        throw new ModelTestError('RUNTIME_MISSING', answer.message, { hint: answer.hint })
       return answer
     },
     close() {

@@ -39,7 +39,10 @@ export async function reportTypes(
   process: OrtProcess,
 ): Promise<ReportedModel> {
   const reporter = new Reporter(file, process, inferTypes(graph))
-  const failure = await reporter.graph(graph, plainFeeds(graph, reporter.declared))
+  const failure = await reporter.graph(
+    graph,
+    plainFeeds(graph.inputs, (value) => reporter.declared.get(value)),
+  )
   return { types: inferTypes(graph, (inner) => reporter.reported.get(inner)), failure }
 }
 
@@ -47,6 +50,13 @@ type Feeds = ReadonlyMap<Value, Tensor>
 
 /** Inputs made when they are tried: the later candidates are large, and seldom needed. */
 type Candidate = () => Feeds | undefined
+
+/** A model, what it is fed, and the values whose rank is in question. */
+interface Asked {
+  readonly model: OrtModel
+  readonly inputs: readonly Value[]
+  readonly values: readonly Value[]
+}
 
 class Reporter {
   readonly reported = new Map<ScopedGraph, Map<string, ValueType>>()
@@ -73,7 +83,8 @@ class Reporter {
     )
     const failure = await this.#describe(model, types)
     if (failure !== undefined) await this.#nodeByNode(graph, types)
-    if (failure === undefined) await this.#rank(graph, model, feeds, types)
+    const asked = { model, inputs: inputsOfGraph(graph), values: computedValues(graph) }
+    if (failure === undefined) await this.#rank(asked, feeds, types)
     for (const node of graph.nodes) {
       if (node.subgraphs.length === 0) continue
       const around = await this.#valuesAround(graph, node, feeds)
@@ -102,32 +113,33 @@ class Reporter {
   /** A graph that cannot be loaded as a whole may hold nodes that can. */
   async #nodeByNode(graph: ScopedGraph, types: Map<string, ValueType>): Promise<void> {
     for (const node of topologicalOrder(graph)) {
-      if (
-        isConstant(node.entry) ||
-        node.outputs.every((value) => value === undefined || !this.#canLeave(value))
-      )
-        continue
-      const outputs = node.outputs.filter((value) => value !== undefined && this.#canLeave(value)) as Value[]
-      const boundary = { ...boundaryOf([node], new Map()), outputs }
-      const composition = { ...boundary, model: graph.model, name: 'node', nodes: [node] }
-      await this.#describe(
-        this.#encode(composeModel(composition, this.#inputTypes(boundary.inputs), this.#policy)),
-        types,
-      )
+      const outputs = node.outputs
+        .filter((value) => value !== undefined)
+        .filter((value) => this.#canLeave(value))
+      if (isConstant(node.entry) || outputs.length === 0) continue
+      const { inputs, weights, folded } = boundaryOf([node], new Map())
+      const composition = {
+        model: graph.model,
+        name: 'node',
+        nodes: [node],
+        inputs,
+        outputs,
+        weights,
+        folded,
+      }
+      const typeOf = this.#inputTypes(inputs)
+      const model = this.#encode(composeModel(composition, typeOf, this.#policy))
+      if ((await this.#describe(model, types)) !== undefined) continue
+      await this.#rank({ model, inputs, values: outputs }, plainFeeds(inputs, typeOf), types)
     }
   }
 
   /** One run for the ranks that are missing. */
-  async #rank(
-    graph: ScopedGraph,
-    model: OrtModel,
-    feeds: readonly Candidate[],
-    types: Map<string, ValueType>,
-  ): Promise<void> {
-    const unranked = computedValues(graph).filter((value) => isUnranked(types.get(value.name)))
+  async #rank(asked: Asked, feeds: readonly Candidate[], types: Map<string, ValueType>): Promise<void> {
+    const unranked = asked.values.filter((value) => isUnranked(types.get(value.name)))
     if (unranked.length === 0) return
     for (const candidate of feeds) {
-      const answer = await this.#run(model, inputsOfGraph(graph), candidate(), [], unranked)
+      const answer = await this.#run(asked.model, asked.inputs, candidate(), [], unranked)
       if (answer === undefined || unranked.some((value) => this.#contradicts(value, answer.shapes))) continue
       for (const value of unranked) {
         const { dataType } = types.get(value.name) as TensorType
@@ -242,11 +254,11 @@ function rankOnly(dataType: number, shape: readonly number[]): ValueType {
   return tensorType(dataType, Array.from<undefined>({ length: shape.length }))
 }
 
-function plainFeeds(graph: ScopedGraph, types: TypeTable): Candidate[] {
+function plainFeeds(inputs: readonly Value[], typeOf: (value: Value) => ValueType | undefined): Candidate[] {
   return PLAIN_CHOICES.map((choice) => () => {
     const feeds = new Map<Value, Tensor>()
-    for (const value of graph.inputs) {
-      const fed = plainTensor(types.get(value), choice)
+    for (const value of inputs) {
+      const fed = plainTensor(typeOf(value), choice)
       if (fed === undefined) return undefined
       feeds.set(value, fed)
     }
