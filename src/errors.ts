@@ -23,6 +23,7 @@ export type ErrorCode =
   // a tool that is missing or failed
   | 'RUNTIME_MISSING'
   | 'RUNTIME_FAILED'
+  | 'COMPILE_FAILED'
   // convergence regression
   | 'CONVERGENCE_CONFIG'
   | 'CONVERGENCE_MANIFEST'
