@@ -111,10 +111,16 @@ function sumOf(
   symbols: readonly string[],
   sources: ShapeSources,
 ): [string, (sizes: Readonly<Record<string, number>>) => number][] {
-  const terms = symbol.split('+').map((term) => term.trim())
+  const terms = termsOf(symbol)
   const isSum = terms.length > 1 && terms.every((term) => /^\d+$/.test(term) || symbols.includes(term))
   if (!isSum || setSizes(symbol, sources) !== undefined) return []
   return [[symbol, (sizes) => terms.reduce((sum, term) => sum + (sizes[term] ?? Number(term)), 0)]]
+}
+
+/** `total_seq_len` is what exporters call `past_seq_len + seq_len`. */
+function termsOf(symbol: string): string[] {
+  if (symbol.startsWith('total_')) return [symbol.replace('total_', 'past_'), symbol.replace('total_', '')]
+  return symbol.split('+').map((term) => term.trim())
 }
 
 function combinations(choices: readonly Choice[]): Record<string, number>[] {

@@ -6,15 +6,7 @@
  */
 import { inject } from 'vitest'
 import { type ResolvedConfig, resolveConfig } from '../suite/options.ts'
-
-export const CONFIG_KEY = 'vitest-onnx:config'
-
-declare module 'vitest' {
-  interface ProvidedContext {
-    /** @internal */
-    'vitest-onnx:config'?: ResolvedConfig
-  }
-}
+import { CONFIG_KEY } from './config-key.ts'
 
 /** The configuration that holds for the test that runs. */
 export function currentConfig(): ResolvedConfig {

@@ -1,0 +1,141 @@
+/**
+ * `onnx(options?)`: the Vitest plugin.
+ *
+ * Before Vitest looks for tests it writes the test files of the models, and adds a project for them
+ * alone, so that the user's other tests keep their settings. In watch mode it keeps them up to date.
+ */
+import { mkdirSync } from 'node:fs'
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import type { Plugin } from 'vitest/config'
+import type { TestProject, Vitest, VitestPluginContext } from 'vitest/node'
+import { ModelTestError } from '../errors.ts'
+import { environmentWarnings } from '../suite/environment.ts'
+import { type OnnxOptions, type ResolvedConfig, resolveConfig } from '../suite/options.ts'
+import { CONFIG_KEY } from './config-key.ts'
+import { type Generated, generateTests, testFileStart } from './generate-tests.ts'
+import { watchModels } from './watch.ts'
+
+export function onnx(options?: OnnxOptions): Plugin {
+  return {
+    name: 'vitest-onnx',
+    // Vitest calls it for every project that has the plugin; the models are added once.
+    async configureVitest(context) {
+      if (prepared.has(context.vitest)) return
+      prepared.add(context.vitest)
+      await legibly(() => addModels(context, options))
+    },
+  }
+}
+
+export const PROJECT_NAME = 'onnx'
+
+const prepared = new WeakSet<Vitest>()
+
+async function addModels(
+  { vitest, injectTestProjects }: VitestPluginContext,
+  options?: OnnxOptions,
+): Promise<void> {
+  const config = resolveConfig(options, vitest.config.root, process.env)
+  const generated = generateTests(config)
+  mkdirSync(config.output, { recursive: true })
+  for (const line of remarks(config, generated, vitest)) vitest.logger.warn(line)
+  for (const project of vitest.projects) leaveOut(project, config)
+  snapshotsBesideModels(vitest, config)
+  const [project] = await injectTestProjects([projectOf(vitest, config, generated)])
+  if (project === undefined) return
+  acceptModelPaths(project, config)
+  if (vitest.config.watch) watchModels({ vitest, project, config, generated })
+}
+
+function remarks(config: ResolvedConfig, { models }: Generated, vitest: Vitest): string[] {
+  const warnings = environmentWarnings(process.env)
+  if (models.length === 0 && !vitest.config.mergeReports) {
+    warnings.push(
+      `no models found: there is no .onnx file in ${relative(config.root, config.testdata) || config.testdata} ` +
+        '(the option testdata names the folder; names that start with "disable" are left out)',
+    )
+  }
+  return warnings.map((text) => `vitest-onnx: ${text}`)
+}
+
+type InjectedProject = Parameters<VitestPluginContext['injectTestProjects']>[0]
+type ProjectOptions = Exclude<InjectedProject, readonly unknown[]>
+
+function projectOf(vitest: Vitest, config: ResolvedConfig, { tags }: Generated): ProjectOptions {
+  return {
+    // The aliases of the project hold for its targets too.
+    resolve: { alias: vitest.vite.config.resolve.alias },
+    test: {
+      name: PROJECT_NAME,
+      dir: config.output,
+      include: ['**/*.test.ts'],
+      exclude: [],
+      isolate: false,
+      pool: 'forks',
+      testTimeout: testTimeout(config),
+      hookTimeout: testTimeout(config),
+      tags: tags.map((name) => ({ name })),
+      provide: { [CONFIG_KEY]: config },
+      sequence: { groupOrder: groupOrder(vitest) },
+    },
+  }
+}
+
+/** Steps have limits of their own, which name what took too long; this is the net below them. */
+function testTimeout({ timeouts: { compile, run } }: ResolvedConfig): number {
+  return 2 * (compile + run) * 1000
+}
+
+/** Projects that run side by side must agree on the number of workers (Vitest refuses to start otherwise). */
+function groupOrder({ projects, config }: Vitest): number {
+  const isAlike = projects.every(
+    (project) => (project.config.maxWorkers ?? config.maxWorkers) === config.maxWorkers,
+  )
+  const orders = projects.map((project) => project.config.sequence?.groupOrder ?? 0)
+  return isAlike ? 0 : Math.max(0, ...orders) + 1
+}
+
+/** The usual patterns of other projects match generated files too. */
+function leaveOut({ config: { root, exclude } }: TestProject, { output }: ResolvedConfig): void {
+  const way = relative(root, output)
+  if (way === '' || isAbsolute(way)) return
+  exclude.push(`${way.split(sep).join('/')}/**`)
+}
+
+/** `testdata/onnx_models/__snapshots__/example-matmul.onnx.snap`; other tests keep their place. */
+function snapshotsBesideModels({ snapshot }: Vitest, { output, testdata }: ResolvedConfig): void {
+  const before = snapshot.options.resolveSnapshotPath
+  snapshot.options.resolveSnapshotPath = (testPath, extension, context) => {
+    const way = relative(output, testPath)
+    if (way.startsWith('..') || isAbsolute(way)) {
+      return (
+        before?.(testPath, extension, context) ??
+        join(dirname(testPath), '__snapshots__', `${basename(testPath)}${extension}`)
+      )
+    }
+    const name = basename(way).replace(/\.test\.ts$/, '')
+    return join(testdata, dirname(way), '__snapshots__', `${name}${extension}`)
+  }
+}
+
+/** `vitest run testdata/onnx_models/example-matmul.onnx`, as a shell completes it, finds the generated file. */
+function acceptModelPaths(project: TestProject, { testdata, output }: ResolvedConfig): void {
+  const glob = project.globTestFiles.bind(project)
+  project.globTestFiles = (filters) =>
+    glob(
+      filters?.map((filter) => {
+        const way = relative(testdata, resolve(filter))
+        return way === '' || way.startsWith('..') || isAbsolute(way) ? filter : testFileStart(way, output)
+      }),
+    )
+}
+
+/** Vitest shows a message and no hint. */
+async function legibly(work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    if (!(error instanceof ModelTestError)) throw error
+    throw new Error(`${error.message}\n${error.hint}`, { cause: error })
+  }
+}
