@@ -27,3 +27,7 @@ export {
 } from './tensor/tensor.ts'
 export { type NamedTensor, tensorFromProtoBytes, tensorProtoBytes } from './tensor/tensor-proto.ts'
 export { defaultRng, type Random, tweakedRandom } from './tensor/random.ts'
+
+export { onnx } from './vitest/plugin.ts'
+export type { OnnxOptions } from './suite/options.ts'
+export { type Artefact, type Chip, defineTarget, type Runner, type Target, type TargetModel } from './targets/target.ts'

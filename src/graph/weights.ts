@@ -7,11 +7,14 @@
 import { type ByteSource, checkRange } from '../bytes/byte-source.ts'
 import { WireReader } from '../bytes/wire-reader.ts'
 import type { MessageWriter, Slice } from '../bytes/wire-writer.ts'
+import { ModelTestError } from '../errors.ts'
 import { constantContent } from '../onnx/constant.ts'
 import { GRAPH } from '../onnx/fields.ts'
 import type { Range } from '../onnx/model-index.ts'
 import { renameSparse, rewriteTensor, type TensorChange } from '../onnx/tensor-rewrite.ts'
 import {
+  type ReadExternal,
+  tensorFromProto,
   type ExternalData,
   readTensorInfo,
   type TensorInfo,
@@ -65,6 +68,27 @@ export function addWeight(
 
 export function addConstant(graph: MessageWriter, name: string, tensor: Tensor): void {
   graph.bytesField(GRAPH.initializer, tensorProtoBytes(name, tensor))
+}
+
+/** The tensor that a weight is, read whole. */
+export function readWeight(value: Value, external: OpenExternal): Tensor {
+  const { source } = value.graph.model
+  const readExternal: ReadExternal = (location, offset, length) => {
+    const file = external(location, value.name)
+    return file.read(offset, length ?? file.size - offset)
+  }
+  const { origin } = value
+  if (origin.kind === 'initializer' && !origin.entry.sparse) {
+    return tensorFromProto(source, origin.entry.start, origin.entry.stop, readExternal).tensor
+  }
+  const content = origin.kind === 'node' ? constantContent(source, origin.node.entry) : undefined
+  if (content?.kind === 'list') return content.tensor
+  if (content?.kind === 'tensor')
+    return tensorFromProto(source, content.range.start, content.range.stop, readExternal).tensor
+  throw new ModelTestError('UNSUPPORTED_DTYPE', `"${value.name}" is a sparse tensor, which is not read`, {
+    file: source.name,
+    hint: 'Export the model with dense weights.',
+  })
 }
 
 /** Bytes that a weight's data takes, wherever they lie. */

@@ -1,12 +1,9 @@
-/**
- * The process that holds onnxruntime: takes jobs, gives answers, and may crash alone.
- *
- * Reference settings: no optimisation, one thread, so that results do not depend on the machine.
- */
+/** The process that holds onnxruntime: takes jobs, gives answers, and may crash alone. */
 import { getEachMessage, sendMessage } from 'execa'
 import type { InferenceSession } from 'onnxruntime-node'
 import { ModelTestError } from '../errors.ts'
-import type { OrtAnswer, OrtJob, OrtModel } from './ort-jobs.ts'
+import { loadTensor, writeTensorFile } from '../files/tensor-file.ts'
+import type { OrtAnswer, OrtJob, OrtModel, OrtSettings } from './ort-jobs.ts'
 import { loadOrt, type Ort } from './ort-runtime.ts'
 import { fromOrtTensor, toOrtTensor } from './ort-tensor.ts'
 
@@ -14,6 +11,8 @@ interface Envelope {
   readonly id: number
   readonly job: OrtJob
 }
+
+const REFERENCE: OrtSettings = { providers: ['cpu'], optimisation: 'disabled' }
 
 const library = loadOrt().catch((error: unknown) => error as ModelTestError)
 for await (const message of getEachMessage()) {
@@ -27,38 +26,47 @@ for await (const message of getEachMessage()) {
 }
 
 async function answer(ort: Ort, job: OrtJob): Promise<OrtAnswer> {
+  const started = performance.now()
   let session: InferenceSession
   try {
-    session = await ort.InferenceSession.create(job.model.bytes, sessionOptions(job.model))
+    session = await ort.InferenceSession.create(job.model.bytes, sessionOptions(job.model, job.settings))
   } catch (error) {
     return { kind: 'failed', step: 'load', message: (error as Error).message }
   }
+  const loaded = performance.now()
   try {
     if (job.kind === 'describe') return { kind: 'described', description: describe(session) }
-    const feeds = Object.fromEntries(
-      Object.entries(job.feeds).map(([name, value]) => [name, toOrtTensor(ort, value)]),
-    )
-    const { fetches, measures = [] } = job
-    const results = await session.run(feeds, [...new Set([...fetches, ...measures])])
-    return {
-      kind: 'ran',
-      outputs: Object.fromEntries(fetches.map((name) => [name, fromOrtTensor(results[name] as never)])),
-      shapes: Object.fromEntries(measures.map((name) => [name, [...results[name]!.dims]])),
+    const tensors = Object.entries(job.feeds).map(([name, stored]) => [name, loadTensor(stored)] as const)
+    const feeds = Object.fromEntries(tensors.map(([name, value]) => [name, toOrtTensor(ort, value)]))
+    const measures = job.kind === 'run' ? (job.measures ?? []) : []
+    const results = await session.run(feeds, [...new Set([...job.fetches, ...measures])])
+    const outputs = job.fetches.map((name) => [name, fromOrtTensor(results[name] as never)] as const)
+    if (job.kind === 'run') {
+      const shapes = Object.fromEntries(measures.map((name) => [name, [...results[name]!.dims]]))
+      return { kind: 'ran', outputs: Object.fromEntries(outputs), shapes }
     }
+    const runMs = performance.now() - loaded
+    writeTensorFile(job.path, new Map([...(job.keepFeeds ? tensors : []), ...outputs]))
+    return { kind: 'stored', loadMs: loaded - started, runMs }
   } catch (error) {
+    if (error instanceof ModelTestError && error.code === 'FILE_UNWRITABLE') throw error
     return { kind: 'failed', step: 'run', message: (error as Error).message }
   } finally {
     await session.release()
   }
 }
 
-function sessionOptions({ folder }: OrtModel): InferenceSession.SessionOptions {
+function sessionOptions(
+  { folder }: OrtModel,
+  { providers, optimisation, threads = 1, session = {} }: OrtSettings = REFERENCE,
+): InferenceSession.SessionOptions {
   return {
-    executionProviders: ['cpu'],
-    graphOptimizationLevel: 'disabled',
-    intraOpNumThreads: 1,
+    executionProviders: providers as never,
+    graphOptimizationLevel: optimisation,
+    intraOpNumThreads: threads,
     interOpNumThreads: 1,
     logSeverityLevel: 3,
+    ...session,
     ...(folder === undefined
       ? {}
       : { extra: { session: { model_external_initializers_file_folder_path: folder } } }),

@@ -3,6 +3,7 @@
  *
  * The messages between the two sides. Tensors and model bytes travel as they are.
  */
+import type { StoredTensor } from '../files/tensor-file.ts'
 import type { Tensor } from '../tensor/tensor.ts'
 
 export interface OrtModel {
@@ -11,16 +12,37 @@ export interface OrtModel {
   readonly folder?: string
 }
 
+/** How a session is made; without it, as the reference: CPU, no optimisation, one thread. */
+export interface OrtSettings {
+  readonly providers: readonly (string | Readonly<Record<string, unknown>>)[]
+  readonly optimisation: 'disabled' | 'basic' | 'extended' | 'all'
+  /** @default 1 */
+  readonly threads?: number
+  /** Further session options, as onnxruntime-node takes them. */
+  readonly session?: Readonly<Record<string, unknown>>
+}
+
 export type OrtJob =
-  | { readonly kind: 'describe'; readonly model: OrtModel }
+  | { readonly kind: 'describe'; readonly model: OrtModel; readonly settings?: OrtSettings }
   | {
       readonly kind: 'run'
       readonly model: OrtModel
-      readonly feeds: Readonly<Record<string, Tensor>>
+      readonly settings?: OrtSettings
+      readonly feeds: Readonly<Record<string, StoredTensor>>
       /** Outputs to send back whole. */
       readonly fetches: readonly string[]
       /** Outputs of which the shape is enough. */
       readonly measures?: readonly string[]
+    }
+  | {
+      /** Runs the model and puts its outputs, and these feeds, into a tensor file. */
+      readonly kind: 'store'
+      readonly model: OrtModel
+      readonly settings?: OrtSettings
+      readonly feeds: Readonly<Record<string, StoredTensor>>
+      readonly fetches: readonly string[]
+      readonly keepFeeds?: boolean
+      readonly path: string
     }
 
 export interface OrtValueInfo {
@@ -44,5 +66,6 @@ export type OrtAnswer =
       readonly outputs: Readonly<Record<string, Tensor>>
       readonly shapes: Readonly<Record<string, readonly number[]>>
     }
+  | { readonly kind: 'stored'; readonly loadMs: number; readonly runMs: number }
   | { readonly kind: 'missing'; readonly message: string; readonly hint: string }
   | { readonly kind: 'failed'; readonly step: 'load' | 'run'; readonly message: string }

@@ -41,6 +41,14 @@ export function startOrtProcess(): OrtProcess {
   }
 }
 
+let shared: OrtProcess | undefined
+
+/** The one process of this worker, for all its tests. */
+export function sharedOrtProcess(): OrtProcess {
+  shared ??= startOrtProcess()
+  return shared
+}
+
 function startChild(): Child {
   const child = execaNode(childScript(), [], childOptions())
   child.catch(() => {})

@@ -1,0 +1,93 @@
+/**
+ * Named tensors in one file, and references to single tensors of it.
+ *
+ * A safetensors file; string tensors, which that format lacks, stand in its metadata. A
+ * reference can be handed to another process, which reads only that tensor.
+ */
+import { openSafetensors, type SafetensorsFile, safetensorsChunks } from '../tensor/safetensors.ts'
+import type { FixedSizeDType } from '../tensor/tensor-data.ts'
+import { type Tensor, tensor, tensorFromBytes } from '../tensor/tensor.ts'
+import { type FileSource, openFile } from './file-source.ts'
+import { writeFileAtomic } from './write-file.ts'
+
+/** A tensor that lies in a file. */
+export interface TensorRef {
+  readonly kind: 'ref'
+  readonly dtype: FixedSizeDType
+  readonly shape: readonly number[]
+  readonly path: string
+  readonly start: number
+  readonly stop: number
+}
+
+export type StoredTensor = Tensor | TensorRef
+
+export function isRef(stored: StoredTensor): stored is TensorRef {
+  return 'kind' in stored
+}
+
+export function writeTensorFile(path: string, tensors: ReadonlyMap<string, Tensor>): void {
+  const [plain, strings] = [new Map<string, Tensor>(), new Map<string, string>()]
+  for (const [name, value] of tensors) {
+    if (value.dtype === 'string') strings.set(`${MARK}${name}`, JSON.stringify([value.shape, value.data]))
+    else plain.set(`${MARK}${name}`, value)
+  }
+  writeFileAtomic(path, safetensorsChunks(plain, strings))
+}
+
+/** References to every tensor of a file; only the header is read. Throws when the file is damaged. */
+export function readTensorRefs(path: string): Map<string, StoredTensor> {
+  const { entries, metadata } = openTensorFile(path)
+  const refs = new Map<string, StoredTensor>()
+  for (const [key, { dtype, shape, start, stop }] of entries) {
+    refs.set(key.slice(MARK.length), { kind: 'ref', dtype, shape, path, start, stop })
+  }
+  for (const [key, text] of metadata) {
+    const [shape, data] = JSON.parse(text) as [number[], string[]]
+    refs.set(key.slice(MARK.length), tensor('string', shape, data))
+  }
+  return refs
+}
+
+export function loadTensor(stored: StoredTensor): Tensor {
+  if (!isRef(stored)) return stored
+  const { source } = openTensorFile(stored.path)
+  // A view of a cached file may lie at any offset, and runtimes want aligned data: so copy.
+  const bytes = source.read(stored.start, stored.stop - stored.start).slice()
+  return tensorFromBytes(stored.dtype, stored.shape, bytes) as Tensor
+}
+
+export function loadTensors(stored: ReadonlyMap<string, StoredTensor>): Map<string, Tensor> {
+  return new Map([...stored].map(([name, value]) => [name, loadTensor(value)]))
+}
+
+/** Forgets an open file, before it is replaced or removed. */
+export function closeTensorFile(path: string): void {
+  opened.get(path)?.source.close()
+  opened.delete(path)
+}
+
+/** A value may be called `__metadata__`, which the format keeps for itself. */
+const MARK = '='
+
+type OpenTensorFile = SafetensorsFile & { readonly source: FileSource }
+
+/** Layers of one model read the same file, so a few stay open. */
+const MAX_OPEN = 8
+const opened = new Map<string, OpenTensorFile>()
+
+function openTensorFile(path: string): OpenTensorFile {
+  const known = opened.get(path)
+  if (known !== undefined) return known
+  const source = openFile(path)
+  try {
+    const file = { ...openSafetensors(source), source }
+    const [oldest] = opened.keys()
+    if (opened.size >= MAX_OPEN && oldest !== undefined) closeTensorFile(oldest)
+    opened.set(path, file)
+    return file
+  } catch (error) {
+    source.close()
+    throw error
+  }
+}

@@ -1,0 +1,46 @@
+/** Targets by name: the built-in ones, any provider of onnxruntime-node, and modules of the user. */
+import { pathToFileURL } from 'node:url'
+import { ModelTestError } from '../errors.ts'
+import { cpuTarget, providerTarget } from './ort-target.ts'
+import { simTarget } from './sim-target.ts'
+import type { Target } from './target.ts'
+import { wasmTarget } from './wasm-target.ts'
+
+const BUILT_IN: ReadonlyMap<string, Target> = new Map(
+  [simTarget, cpuTarget, wasmTarget].map((target) => [target.name, target]),
+)
+
+/** What onnxruntime-node knows, on some platform at least. */
+const PROVIDERS = new Set([
+  'webgpu',
+  'cuda',
+  'tensorrt',
+  'coreml',
+  'dml',
+  'openvino',
+  'qnn',
+  'xnnpack',
+  'webnn',
+])
+
+/** The target of a name, or of a module that default-exports one. */
+export async function findTarget(name: string, module: string | undefined): Promise<Target> {
+  if (module !== undefined) return importTarget(module)
+  const builtIn = BUILT_IN.get(name)
+  if (builtIn !== undefined) return builtIn
+  if (PROVIDERS.has(name)) return providerTarget(name)
+  throw new ModelTestError('INVALID_OPTION', `there is no target "${name}"`, {
+    hint: `Use one of ${[...BUILT_IN.keys(), ...PROVIDERS].join(', ')}, or the path of a module that default-exports a target.`,
+  })
+}
+
+async function importTarget(path: string): Promise<Target> {
+  const { default: target } = (await import(/* @vite-ignore */ pathToFileURL(path).href)) as {
+    default?: Target
+  }
+  if (typeof target?.compile === 'function' && typeof target.load === 'function') return target
+  throw new ModelTestError('INVALID_OPTION', 'the module does not default-export a target', {
+    file: path,
+    hint: "Write: export default defineTarget({ name: '…', version, compile, load })",
+  })
+}

@@ -1,0 +1,218 @@
+/**
+ * What generated test files import: the suite of a model, and how one of its tests runs.
+ *
+ * Fixtures resolve lazily; a verdict that fails is a FAIL, whatever stands in the way of a
+ * verdict an ERROR. What a test did and how long it took goes into its meta, for reporters.
+ */
+import type { TestContext } from 'vitest'
+import { type Cache, openCache } from '../cache/store.ts'
+import { compareOutputs, type OutputsVerdict } from '../compare/compare-outputs.ts'
+import { ModelTestError } from '../errors.ts'
+import { loadTensors } from '../files/tensor-file.ts'
+import { resultsOf, type Subject, subjectOf } from '../fixtures/case-fixtures.ts'
+import { type ModelSource, openModelSource } from '../fixtures/model-source.ts'
+import { firstValueOff } from '../fixtures/first-value-off.ts'
+import { type Case, casesOf, type CasesOfModel } from '../suite/cases.ts'
+import { readChip } from '../suite/chip-files.ts'
+import { type DiscoveredModel, discoverModels } from '../suite/discover.ts'
+import type { ResolvedConfig } from '../suite/options.ts'
+import { findTarget } from '../targets/registry.ts'
+import type { Chip, Target } from '../targets/target.ts'
+import type { Tensor } from '../tensor/tensor.ts'
+import { currentConfig } from './config-channel.ts'
+import { expectSignature } from './expectation.ts'
+import { explainMismatch, keepMismatch } from './mismatch.ts'
+import { cannotTell, mismatch, OutputMismatch } from './outcome.ts'
+import { thresholdsOf } from './thresholds.ts'
+import { Timings } from './timings.ts'
+
+export interface ModelSuite {
+  /** Runs the test that the context is of, by its name. */
+  readonly run: (context: TestContext) => Promise<void>
+}
+
+export function openSuite(id: string): ModelSuite {
+  return { run: (context) => runTest(id, context) }
+}
+
+async function runTest(id: string, context: TestContext): Promise<void> {
+  const timings = new Timings()
+  try {
+    const model = modelOf(id)
+    const one = caseOf(model, context.task.name)
+    skipIfTold(one, model.config, context)
+    if (model.found.problem !== undefined) throw model.found.problem
+    await judge(model, one, context, timings)
+  } catch (error) {
+    throw isForVitest(error) ? error : cannotTell(error)
+  } finally {
+    Object.assign(context.task.meta, { onnx: timings.meta() })
+  }
+}
+
+/** Skips and failed expectations are Vitest's own business. */
+function isForVitest(error: unknown): boolean {
+  if (error instanceof OutputMismatch) return true
+  const { code, name } = (error ?? {}) as { code?: unknown; name?: unknown }
+  return code === 'VITEST_PENDING' || name === 'AssertionError' || name === 'FAIL'
+}
+
+async function judge(model: OpenModel, one: Case, context: TestContext, timings: Timings): Promise<void> {
+  const { target, chip } = await targetOf(model, one, context)
+  const source = model.source()
+  const cache = cacheOf(source.config)
+  const subject = await timings.time('reference', () => subjectOf(source, one, cache))
+  const stored = await timings.time('results', () =>
+    resultsOf(subject, one.name, { target, chip, timeouts: source.config.timeouts }, cache),
+  )
+  const [actual, expected] = await timings.time('load', () => [
+    loadTensors(stored),
+    loadTensors(subject.reference),
+  ])
+  const tolerances = thresholdsOf(source, one)
+  const verdict = await timings.time('compare', () => compareOutputs(actual, expected, tolerances.of))
+  if (verdict.kind !== 'match')
+    await fail({ model, source, one, subject, target, chip, cache, verdict, actual, expected, context })
+  if (one.xfail !== undefined)
+    await context.annotate(`unexpected pass: remove it from ${one.xfail.from}`, 'xpass')
+  if (one.kind === 'full') expectSignature(context, source, one, actual)
+}
+
+interface Failing {
+  readonly model: OpenModel
+  readonly source: ModelSource
+  readonly one: Case
+  readonly subject: Subject
+  readonly target: Target
+  readonly chip: Chip
+  readonly cache: Cache
+  readonly verdict: OutputsVerdict
+  readonly actual: ReadonlyMap<string, Tensor>
+  readonly expected: ReadonlyMap<string, Tensor>
+  readonly context: TestContext
+}
+
+async function fail(failing: Failing): Promise<never> {
+  const { one, context, source, subject, target, chip, cache } = failing
+  if (one.xfail !== undefined) context.skip(xfailReason(one))
+  const kept = keepMismatch(failing)
+  const culprit =
+    one.kind === 'full'
+      ? await firstValueOff({
+          source,
+          one,
+          subject,
+          target,
+          chip,
+          cache,
+          tolerances: thresholdsOf(source, one),
+        })
+      : undefined
+  throw mismatch(explainMismatch({ ...failing, kept, culprit }))
+}
+
+function skipIfTold(one: Case, { tryXfails }: ResolvedConfig, context: TestContext): void {
+  if (one.skip !== undefined) context.skip(one.skip)
+  if (one.xfail !== undefined && !tryXfails) context.skip(xfailReason(one))
+}
+
+function xfailReason({ xfail }: Case): string {
+  return `xfail: ${xfail?.issue ?? `listed in ${xfail?.from}`}`
+}
+
+async function targetOf(
+  { config, discovered }: OpenModel,
+  one: Case,
+  context: TestContext,
+): Promise<{ target: Target; chip: Chip }> {
+  const entry = config.targets.find(({ name }) => name === one.target)
+  const target = await findTarget(one.target, entry?.module)
+  const why = await target.unavailable?.()
+  if (why !== undefined && entry?.isNamed !== true) context.skip(why)
+  if (why !== undefined) {
+    throw new ModelTestError('RUNTIME_MISSING', `the target ${one.target} is not available: ${why}`, {
+      hint: 'Leave it out of ONNX_TEST_TARGETS, or install what it needs.',
+    })
+  }
+  return { target, chip: chipOf(target, one, discovered, config) }
+}
+
+/** A file of that name goes before a chip that the target brings. */
+function chipOf(
+  target: Target,
+  { chip: name }: Case,
+  discovered: DiscoveredModel,
+  config: ResolvedConfig,
+): Chip {
+  const file = readChip(name, discovered, config)
+  if (typeof file === 'object' && file !== null) return { ...file, name }
+  const known = target.chips?.find((chip) => chip.name === name)
+  if (known !== undefined) return known
+  if (name === 'default') return { name }
+  const names = target.chips?.map((chip) => chip.name) ?? []
+  throw new ModelTestError('INVALID_OPTION', `the target ${target.name} has no chip "${name}"`, {
+    hint: `It has ${names.join(', ') || 'none'}; a file chips/${name}.json in the testdata folder adds one.`,
+  })
+}
+
+interface OpenModel {
+  readonly config: ResolvedConfig
+  readonly discovered: DiscoveredModel
+  readonly found: CasesOfModel
+  readonly byName: ReadonlyMap<string, Case>
+  readonly source: () => ModelSource
+}
+
+const models = new Map<string, OpenModel>()
+
+/** Opened once per worker; a change of the model starts new workers or gives a new stamp. */
+function modelOf(id: string): OpenModel {
+  const known = models.get(id)
+  if (known !== undefined) return known
+  const config = currentConfig()
+  const discovered = discoverAll(config.testdata).get(id)
+  if (discovered === undefined) {
+    throw new ModelTestError('FILE_UNREADABLE', `${id} is no longer in ${config.testdata}`, {
+      hint: 'Start Vitest again, or run `vitest-onnx generate`.',
+    })
+  }
+  const found = casesOf(discovered, config)
+  let opened: ModelSource | undefined
+  const model = {
+    config,
+    discovered,
+    found,
+    byName: new Map(found.cases.map((one) => [one.name, one])),
+    source: () => (opened ??= openModelSource(discovered, config)),
+  }
+  models.set(id, model)
+  return model
+}
+
+const discovered = new Map<string, ReadonlyMap<string, DiscoveredModel>>()
+
+function discoverAll(testdata: string): ReadonlyMap<string, DiscoveredModel> {
+  const known = discovered.get(testdata)
+  if (known !== undefined) return known
+  const all = new Map(discoverModels(testdata).map((model) => [model.id, model]))
+  discovered.set(testdata, all)
+  return all
+}
+
+function caseOf({ byName, discovered: { id } }: OpenModel, name: string): Case {
+  const one = byName.get(name)
+  if (one !== undefined) return one
+  throw new ModelTestError('INVALID_OPTION', `${id} has no test "${name}" any more`, {
+    hint: 'The test file is older than the model or the settings: run `vitest-onnx generate`.',
+  })
+}
+
+const caches = new Map<string, Cache>()
+
+function cacheOf({ cacheDir, recompute }: ResolvedConfig): Cache {
+  const known = caches.get(cacheDir)
+  if (known !== undefined) return known
+  const cache = openCache({ folder: cacheDir, recompute })
+  caches.set(cacheDir, cache)
+  return cache
+}

@@ -1,0 +1,56 @@
+/**
+ * The tolerance of a case and who set it.
+ *
+ * Precedence: the environment, the sidecar's rules, the threshold table, the option, the default.
+ * Recorded data sets are judged as ONNX judges them unless somebody says otherwise.
+ */
+import { DEFAULT_TOLERANCE, type Tolerance } from '../compare/tolerance.ts'
+import { type ResolvedThreshold, resolveThreshold, type ThresholdCase } from '../compare/thresholds.ts'
+import type { ModelSource } from '../fixtures/model-source.ts'
+import type { Case } from '../suite/cases.ts'
+import { sidecarThresholds } from '../suite/sidecar.ts'
+import { readThresholds } from '../suite/threshold-files.ts'
+import type { Tensor } from '../tensor/tensor.ts'
+
+export interface CaseTolerances {
+  readonly of: (name: string, expected: Tensor) => Tolerance
+  readonly resolve: (expected: Tensor) => ResolvedThreshold
+}
+
+const ONNX_DATA_SETS: Tolerance = { ...DEFAULT_TOLERANCE, rtol: 1e-3, atol: 1e-7, intTol: 0 }
+
+export function thresholdsOf(source: ModelSource, one: Case): CaseTolerances {
+  const { config, discovered, sidecar } = source
+  const base = config.tolerance ?? (one.kind === 'data-set' ? ONNX_DATA_SETS : DEFAULT_TOLERANCE)
+  const fallback = { tolerance: base, origin: config.toleranceOrigin ?? defaultOrigin(one) }
+  const isFixed = config.fromEnvironment.includes('tolerance')
+  const tables = isFixed
+    ? []
+    : [sidecarThresholds(discovered, sidecar, config.root, base), readThresholds(discovered, config, base)]
+  const resolve = (expected: Tensor): ResolvedThreshold => {
+    const about = describe(source, one, expected)
+    for (const table of tables) {
+      const found = table === undefined ? undefined : resolveThreshold(table, about, UNDECIDED)
+      if (found !== undefined && found.origin !== UNDECIDED.origin) return found
+    }
+    return fallback
+  }
+  return { resolve, of: (_, expected) => resolve(expected).tolerance }
+}
+
+const UNDECIDED: ResolvedThreshold = { tolerance: DEFAULT_TOLERANCE, origin: '' }
+
+function defaultOrigin({ kind }: Case): string {
+  return kind === 'data-set' ? 'the default for recorded data' : 'the default'
+}
+
+function describe({ discovered }: ModelSource, one: Case, expected: Tensor): ThresholdCase {
+  return {
+    model: discovered.name,
+    target: one.target,
+    chip: one.chip,
+    dtype: expected.dtype,
+    ...(one.part === undefined ? {} : { layer: one.part }),
+    ...(one.kind === 'layer' && one.opTypes.length === 1 ? { opType: one.opTypes[0] } : {}),
+  }
+}
