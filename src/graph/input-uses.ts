@@ -1,0 +1,104 @@
+/**
+ * Who reads a value, and as which argument: through the bodies of control flow and local functions.
+ *
+ * A value that a Loop or Scan hands to its body, or a call to a function, is read by what reads the
+ * formal input there. Each body of a function is resolved once, as a graph without types.
+ */
+import type { ModelIndex } from '../onnx/model-index.ts'
+import { functionCalled } from './functions.ts'
+import { type GraphNode, resolveModel, type ScopedGraph, type Value } from './resolve.ts'
+
+export interface Use {
+  readonly node: GraphNode
+  readonly slot: number
+}
+
+/** Readers of every value of a graph, its bodies and the functions that it calls. */
+export interface Uses {
+  of(value: Value): readonly Use[]
+  /** Formal inputs that stand for the value inside. */
+  formalsOf(value: Value): readonly Value[]
+}
+
+export function usesOf(graph: ScopedGraph): Uses {
+  const collector = new Collector(graph.model)
+  collector.graph(graph)
+  return collector
+}
+
+class Collector implements Uses {
+  readonly #uses = new Map<Value, Use[]>()
+  readonly #formals = new Map<Value, Value[]>()
+  readonly #functions = new Map<object, ScopedGraph | undefined>()
+  readonly #model: ModelIndex
+
+  constructor(model: ModelIndex) {
+    this.#model = model
+  }
+
+  of(value: Value): readonly Use[] {
+    return this.#uses.get(value) ?? []
+  }
+
+  formalsOf(value: Value): readonly Value[] {
+    return this.#formals.get(value) ?? []
+  }
+
+  graph(graph: ScopedGraph): void {
+    for (const node of graph.nodes) {
+      for (const [slot, value] of node.inputs.entries()) {
+        if (value !== undefined) push(this.#uses, value, { node, slot })
+      }
+      for (const body of node.subgraphs) {
+        this.#link(node, body)
+        this.graph(body)
+      }
+      this.#call(node)
+    }
+  }
+
+  /** A Loop's body gets the counter first; its trip count is no input of the body. */
+  #link(node: GraphNode, body: ScopedGraph): void {
+    const first = node.entry.opType === 'Loop' ? 2 : 0
+    for (const [slot, value] of node.inputs.entries()) {
+      const formal = body.inputs[slot]
+      if (slot >= first && value !== undefined && formal !== undefined) push(this.#formals, value, formal)
+    }
+  }
+
+  #call(node: GraphNode): void {
+    const callee = functionCalled(this.#model, node.entry)
+    if (callee === undefined) return
+    if (!this.#functions.has(callee)) {
+      // Known before it is entered: a function that calls itself is no reason to hang.
+      this.#functions.set(callee, undefined)
+      const body = functionBody(this.#model, callee)
+      this.#functions.set(callee, body)
+      this.graph(body)
+    }
+    const body = this.#functions.get(callee)
+    if (body !== undefined) this.#link(node, body)
+  }
+}
+
+function functionBody(model: ModelIndex, callee: ModelIndex['functions'][number]): ScopedGraph {
+  const { start, stop, nodes } = callee
+  const named = (names: readonly string[]): { name: string; start: number; stop: number }[] =>
+    names.map((name) => ({ name, start, stop }))
+  const graph = {
+    name: callee.name,
+    nodes,
+    inputs: named(callee.inputs),
+    outputs: named(callee.outputs),
+    initializers: [],
+    valueInfos: [],
+    rest: [],
+  }
+  return resolveModel({ ...model, graph })
+}
+
+function push<K, V>(map: Map<K, V[]>, key: K, value: V): void {
+  const list = map.get(key)
+  if (list === undefined) map.set(key, [value])
+  else list.push(value)
+}
