@@ -10,7 +10,16 @@
  * The line comes before the entry, and any line of a version will do: so neither a kill between
  * the two nor two makers at once can make a good entry look bad.
  */
-import { appendFileSync, closeSync, constants, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
+import {
+  appendFileSync,
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readFileSync,
+  readSync,
+  type Stats,
+} from 'node:fs'
 import { crc32 } from 'node:zlib'
 import { writeFileAtomic } from '../files/write-file.ts'
 import { type CacheKey, checksumsPath, entryName } from './layout.ts'
@@ -22,8 +31,12 @@ export interface Checksum {
 
 export type Checksums = ReadonlyMap<string, readonly Checksum[]>
 
+export interface ReadFile extends Checksum {
+  readonly stat: Stats
+}
+
 /** Reads the file whole. */
-export function fileChecksum(path: string): Checksum {
+export function fileChecksum(path: string): ReadFile {
   const descriptor = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0))
   try {
     return checksumOf(descriptor)
@@ -71,7 +84,7 @@ function textOf(folder: string): string {
 
 const PIECE_BYTES = 1024 * 1024
 
-function checksumOf(descriptor: number): Checksum {
+function checksumOf(descriptor: number): ReadFile {
   const stat = fstatSync(descriptor)
   if (!stat.isFile()) throw new Error('it is not a plain file')
   const piece = Buffer.allocUnsafe(Math.min(PIECE_BYTES, Math.max(stat.size, 1)))
@@ -82,5 +95,5 @@ function checksumOf(descriptor: number): Checksum {
     sum = crc32(piece.subarray(0, count), sum)
     size += count
   }
-  return { size, sum }
+  return { size, sum, stat }
 }

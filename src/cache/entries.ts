@@ -1,5 +1,5 @@
 /** The entries of a cache as they lie on disk. Names that are no entry are passed over; links are not followed. */
-import { type Dirent, lstatSync, readdirSync, rmSync } from 'node:fs'
+import { type Dirent, lstatSync, readdirSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { type CacheKey, KIND_PATTERN, SHARD_PATTERN, VERSION_PATTERN } from './layout.ts'
 
@@ -36,7 +36,11 @@ export function listEntries(folder: string): CacheEntry[] {
 
 /** Another process may have removed the file first. */
 export function removeFile(path: string): void {
-  rmSync(path, { force: true })
+  try {
+    unlinkSync(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
 }
 
 /** Removes least recently used entries until the rest takes no more than `target` bytes. */

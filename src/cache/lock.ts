@@ -7,17 +7,8 @@
  * twice, never a wrong entry: entries come whole by rename.
  */
 import { randomBytes } from 'node:crypto'
-import {
-  closeSync,
-  fstatSync,
-  lstatSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  utimes,
-  writeSync,
-} from 'node:fs'
+import { closeSync, fstatSync, openSync, readFileSync, renameSync, utimes, writeSync } from 'node:fs'
+import { removeFile } from './entries.ts'
 import { type ProcessOwner, processState, thisProcess } from './process-owner.ts'
 
 export interface Lock {
@@ -35,7 +26,7 @@ const WRITING_MS = 2000
 /** The lock, or undefined while another holds it. The folder must be there. */
 export function tryLock(path: string): Lock | undefined {
   const owner = { ...thisProcess(), token: randomBytes(8).toString('hex') }
-  if (createLock(path, owner)) return heldLock(path)
+  if (createLock(path, owner)) return heldLock(path, owner.token)
   const current = readLock(path)
   return current === undefined || isHeld(current) ? undefined : takeOver(path, current, owner)
 }
@@ -74,10 +65,10 @@ function takeOver(
   try {
     if (readLock(path)?.token !== dead.token) return undefined
     const replacement = `${claim}~new`
-    rmSync(replacement, { force: true })
+    removeFile(replacement)
     if (!createLock(replacement, owner)) return undefined
     renameSync(replacement, path)
-    return heldLock(path)
+    return heldLock(path, owner.token)
   } finally {
     right.release()
   }
@@ -95,15 +86,14 @@ function createLock(path: string, owner: ProcessOwner & { readonly token: string
     writeSync(descriptor, JSON.stringify(owner))
     return true
   } catch (error) {
-    rmSync(path, { force: true })
+    removeFile(path)
     throw error
   } finally {
     closeSync(descriptor)
   }
 }
 
-function heldLock(path: string): Lock {
-  const mine = lstatSync(path).ino
+function heldLock(path: string, token: string): Lock {
   const since = Date.now()
   const timer = setInterval(() => {
     if (Date.now() - since > HOLD_MS) clearInterval(timer)
@@ -112,7 +102,8 @@ function heldLock(path: string): Lock {
   return {
     release() {
       clearInterval(timer)
-      if (lstatSync(path, { throwIfNoEntry: false })?.ino === mine) rmSync(path, { force: true })
+      // Only one that may have been silent can have lost the lock to another.
+      if (Date.now() - since < SILENT_MS || readLock(path)?.token === token) removeFile(path)
     },
   }
 }

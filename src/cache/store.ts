@@ -15,7 +15,7 @@ import { lstatSync, mkdirSync, renameSync, type Stats, utimesSync } from 'node:f
 import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ModelTestError } from '../errors.ts'
-import { type Checksum, fileChecksum, recordChecksum } from './checksums.ts'
+import { fileChecksum, type ReadFile, recordChecksum } from './checksums.ts'
 import { removeFile, TOUCH_MS } from './entries.ts'
 import { type CacheKey, entryName, entryPath, layOut, locksFolder, temporaryFolder } from './layout.ts'
 import { type Lock, tryLock } from './lock.ts'
@@ -213,10 +213,9 @@ async function makeEntry(cache: OpenCache, wanted: Wanted): Promise<CacheHit> {
   const temporary = newTemporaryPath(cache.folder)
   try {
     await makeInto(cache.folder, temporary, wanted.make)
-    const { size } = store(cache.folder, temporary, wanted)
-    const identity = identityAt(wanted.path)
-    if (identity !== undefined) cache.memory.known.set(wanted.path, { identity, isFresh: cache.recompute })
-    enforceCap(cache, size)
+    const stat = store(cache.folder, temporary, wanted)
+    cache.memory.known.set(wanted.path, { identity: identityOf(stat), isFresh: cache.recompute })
+    enforceCap(cache, stat.size)
     return { path: wanted.path, made: true }
   } catch (error) {
     removeQuietly(temporary)
@@ -232,20 +231,19 @@ async function makeInto(folder: string, temporary: string, make: MakeEntry): Pro
   }
 }
 
-function store(folder: string, temporary: string, { key, path }: Wanted): Checksum {
+function store(folder: string, temporary: string, { key, path }: Wanted): Stats {
   try {
-    const checksum = checksumOfMade(temporary, key)
-    const now = new Date()
-    utimesSync(temporary, now, now)
-    recordChecksum(folder, key, checksum)
+    const file = readMade(temporary, key)
+    touch(temporary, file.stat)
+    recordChecksum(folder, key, file)
     renameInto(temporary, path)
-    return checksum
+    return file.stat
   } catch (error) {
     throw error instanceof ModelTestError ? error : storageError(folder, error)
   }
 }
 
-function checksumOfMade(temporary: string, { kind }: CacheKey): Checksum {
+function readMade(temporary: string, { kind }: CacheKey): ReadFile {
   try {
     return fileChecksum(temporary)
   } catch (cause) {
