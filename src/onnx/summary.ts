@@ -71,7 +71,11 @@ export function summarizeModel(model: ModelIndex): ModelSummary {
     subgraphs: { count: tally.subgraphs, depth: tally.depth },
     functions: model.functions.map(({ domain, name }) => (domain === '' ? name : `${domain}.${name}`)),
     parameters: tally.parameters(),
-    externalFiles: [...tally.external].map(([location, entry]) => ({ location, ...entry })),
+    externalFiles: [...tally.external].map(([location, { tensors, bytes }]) => ({
+      location,
+      tensors,
+      bytes,
+    })),
     metadata: Object.fromEntries(model.metadata),
   }
 }
