@@ -91,9 +91,12 @@ async function growth(folder: string): Promise<Section> {
   const figures: Figure[] = []
   for (const [name, make] of SHAPES) figures.push(...growthFigures(name, await timesPerNode(make, folder)))
   return {
-    title: `Time per node of all steps, from ${thousands(SIZES[0]!)} to ${thousands(SIZES.at(-1)!)} nodes`,
+    title: `Processor time per node of all steps, from ${thousands(SIZES[0]!)} to ${thousands(SIZES.at(-1)!)} nodes`,
     figures,
-    notes: ['Growth: the largest graph against the best of the smaller ones, after warm-up with these.'],
+    notes: [
+      'Processor time of all threads, garbage collection included, so that other programs do not count.',
+      'Growth: the largest graph against the best of the smaller ones, after warm-up with these.',
+    ],
   }
 }
 

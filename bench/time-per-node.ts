@@ -1,5 +1,5 @@
 /**
- * A child of the split benchmark: answers the time per node of all steps, for graphs of one kind.
+ * A child of the split benchmark: answers the processor time per node of all steps, for graphs of one kind.
  *
  * `time-per-node.ts <nodes> <model> …`, smallest first. The models come as files because a
  * process that has built large ones has taught its compiler that messages live long.
@@ -7,7 +7,7 @@
 import { readFileSync } from 'node:fs'
 import { bytesSource } from '../src/bytes/byte-source.ts'
 import { indexModel } from '../src/onnx/model-index.ts'
-import { answer, measure, type MeasureOptions } from './measure.ts'
+import { answer, measureProcessor, type MeasureOptions } from './measure.ts'
 import { sizeOfAll, takeApart } from './steps.ts'
 
 /** A sample of small graphs is as many of them as make this many nodes, garbage collection included. */
@@ -15,7 +15,7 @@ const NODES_PER_SAMPLE = 10_000
 
 const WARM_UP: MeasureOptions = { runs: 3, warmUp: 0 }
 const MANY: MeasureOptions = { runs: 9, warmUp: 1 }
-const FEW: MeasureOptions = { runs: 3, warmUp: 1 }
+const FEW: MeasureOptions = { runs: 5, warmUp: 1 }
 
 interface Graph {
   readonly nodes: number
@@ -37,5 +37,5 @@ function microsecondsPerNode(
   const sample = (): void => {
     for (let graph = 0; graph < count; graph++) sizeOfAll(takeApart(indexModel(bytesSource(bytes))))
   }
-  return (measure(sample, repetitions) * 1000) / (nodes * count)
+  return (measureProcessor(sample, repetitions) * 1000) / (nodes * count)
 }
