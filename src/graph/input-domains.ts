@@ -106,7 +106,7 @@ class Search {
     this.#known.set(value, undefined)
     let domain: InputDomain | undefined
     for (const use of this.#uses.of(value)) domain = narrow(domain, this.#demand(use))
-    for (const formal of this.#uses.formalsOf(value)) domain = narrow(domain, loose(this.domainOf(formal)))
+    for (const other of this.#uses.othersOf(value)) domain = narrow(domain, loose(this.domainOf(other)))
     this.#known.set(value, domain)
     return domain
   }

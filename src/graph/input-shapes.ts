@@ -15,7 +15,7 @@ import { ModelTestError } from '../errors.ts'
 import { type Dim, type TensorType, tensorType, type ValueType } from '../onnx/value-type.ts'
 import { dtypeFromOnnx } from '../tensor/dtype.ts'
 import type { TypeTable } from './infer-types.ts'
-import { sizeOfAxis } from './input-axes.ts'
+import { type Demands, sizeOfAxis } from './input-axes.ts'
 import { demandsOf, dimId, followedShapes } from './input-demands.ts'
 import { type DimPlace, defaultSize, derivedSize, isExpression, symbolsOf } from './input-symbols.ts'
 import { operatorOf } from './input-arguments.ts'
@@ -106,7 +106,8 @@ function dimsOf(types: TypeTable, value: Value): readonly Dim[] {
 class SizeChoice {
   readonly #types: TypeTable
   readonly #symbols: ReadonlySet<string>
-  readonly #demands: ReturnType<typeof demandsOf>
+  readonly #graph: ScopedGraph
+  #knownDemands: Demands | undefined
   /** By dimension: what was given, and what has been chosen. */
   readonly #sizes = new Map<string, number>()
   readonly #places = new Map<string, { symbol: string | undefined; place: DimPlace }>()
@@ -119,7 +120,7 @@ class SizeChoice {
     perInput: Readonly<Record<string, readonly number[]>>,
   ) {
     this.#types = types
-    this.#demands = demandsOf(graph, types)
+    this.#graph = graph
     this.#symbols = new Set(dynamicSymbols(graph, types))
     for (const value of graph.inputs)
       this.#note(value, Object.hasOwn(perInput, value.written) ? perInput[value.written] : undefined)
@@ -131,6 +132,12 @@ class SizeChoice {
 
   size(value: Value, axis: number, dim: Dim): number {
     return typeof dim === 'number' ? dim : this.#choose(dimId(value.written, axis, dim))
+  }
+
+  /** Asked for only where something is open. */
+  get #demands(): Demands {
+    this.#knownDemands ??= demandsOf(this.#graph, this.#types)
+    return this.#knownDemands
   }
 
   /** Where each dimension stands first, and the size that it has in a given shape. */
@@ -151,7 +158,7 @@ class SizeChoice {
   }
 
   #choose(id: string): number {
-    const known = this.#sizes.get(id) ?? this.#sizes.get(this.#demands.find(id))
+    const known = this.#sizes.get(id)
     if (known !== undefined) return known
     // Definitions in a circle end at the habits.
     const isCircle = this.#open.has(id)

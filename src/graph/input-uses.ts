@@ -2,7 +2,7 @@
  * Who reads a value, and as which argument: through the bodies of control flow and local functions.
  *
  * A value that a Loop or Scan hands to its body, or a call to a function, is read by what reads the
- * formal input there. Each body of a function is resolved once, as a graph without types.
+ * formal input there; what a body gives is read by what reads the node's output. Each body of a function is resolved once, as a graph without types.
  */
 import type { ModelIndex } from '../onnx/model-index.ts'
 import { functionCalled } from './functions.ts'
@@ -16,8 +16,8 @@ export interface Use {
 /** Readers of every value of a graph, its bodies and the functions that it calls. */
 export interface Uses {
   of(value: Value): readonly Use[]
-  /** Formal inputs that stand for the value inside. */
-  formalsOf(value: Value): readonly Value[]
+  /** Values that stand for it inside a body or, from a body, outside. */
+  othersOf(value: Value): readonly Value[]
 }
 
 export function usesOf(graph: ScopedGraph): Uses {
@@ -28,7 +28,7 @@ export function usesOf(graph: ScopedGraph): Uses {
 
 class Collector implements Uses {
   readonly #uses = new Map<Value, Use[]>()
-  readonly #formals = new Map<Value, Value[]>()
+  readonly #others = new Map<Value, Value[]>()
   readonly #functions = new Map<object, ScopedGraph | undefined>()
   readonly #model: ModelIndex
 
@@ -40,8 +40,8 @@ class Collector implements Uses {
     return this.#uses.get(value) ?? []
   }
 
-  formalsOf(value: Value): readonly Value[] {
-    return this.#formals.get(value) ?? []
+  othersOf(value: Value): readonly Value[] {
+    return this.#others.get(value) ?? []
   }
 
   graph(graph: ScopedGraph): void {
@@ -62,7 +62,13 @@ class Collector implements Uses {
     const first = node.entry.opType === 'Loop' ? 2 : 0
     for (const [slot, value] of node.inputs.entries()) {
       const formal = body.inputs[slot]
-      if (slot >= first && value !== undefined && formal !== undefined) push(this.#formals, value, formal)
+      if (slot >= first && value !== undefined && formal !== undefined) push(this.#others, value, formal)
+    }
+    // What a body gives, the node gives; a Loop's body gives its condition first.
+    const skipped = node.entry.opType === 'Loop' ? 1 : 0
+    for (const [slot, value] of body.outputs.entries()) {
+      const given = slot < skipped ? undefined : node.outputs[slot - skipped]
+      if (given !== undefined) push(this.#others, value, given)
     }
   }
 
