@@ -99,7 +99,6 @@ function readCases(model: DiscoveredModel, sidecar: Sidecar, config: ResolvedCon
     const split = splitModel(file, model.name, config)
     const shapes = shapeCases(dynamicDims(split.graph, split.types), {
       config: config.shapes,
-      environmentFirst: config.fromEnvironment.includes('shapes'),
       sidecar: sidecar.shapes,
       sidecarFile: model.sidecar,
     })

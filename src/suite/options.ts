@@ -90,11 +90,15 @@ export interface ResolvedTarget {
   readonly isNamed: boolean
 }
 
-/** Sizes by symbol; `batch` and `sequence` go for every symbol of that kind, whatever its name. */
+/** Sizes of dynamic dimensions, by symbol. */
 export interface ShapeSettings {
-  readonly symbols: Readonly<Record<string, readonly number[]>>
+  /** From the environment: they go before a sidecar's. */
+  readonly forced: Readonly<Record<string, readonly number[]>>
+  /** From the environment, for every symbol of that kind, whatever its name. */
   readonly batch?: readonly number[]
   readonly sequence?: readonly number[]
+  /** From the options: a sidecar's go before them. */
+  readonly general: Readonly<Record<string, readonly number[]>>
 }
 
 export function resolveConfig(
@@ -147,10 +151,12 @@ export function targetsOf(written: readonly string[], folder: string, isNamed: b
   return targets.filter(({ name }, at) => targets.findIndex((other) => other.name === name) === at)
 }
 
+const SIZES = 'must be a size such as 4, or a list of sizes'
+
+const size = z.int({ error: SIZES }).nonnegative(SIZES)
+
 export const sizesSchema: z.ZodType<readonly number[]> = z
-  .union([z.int().nonnegative(), z.array(z.int().nonnegative()).min(1)], {
-    error: 'must be a size such as 4, or a list of sizes',
-  })
+  .union([size, z.array(size, { error: SIZES }).min(1, SIZES)], { error: SIZES })
   .transform((sizes) => (typeof sizes === 'number' ? [sizes] : sizes))
 
 export const groupsSchema: z.ZodType<readonly (readonly string[])[]> = z.array(
@@ -232,7 +238,8 @@ function shown(value: unknown): string {
 
 function shapesOf(environment: EnvironmentSettings, given: CheckedOptions): ShapeSettings {
   return {
-    symbols: { ...given.shapes, ...environment.shapes },
+    forced: environment.shapes ?? {},
+    general: given.shapes ?? {},
     ...(environment.batchSizes === undefined ? {} : { batch: environment.batchSizes }),
     ...(environment.sequenceLengths === undefined ? {} : { sequence: environment.sequenceLengths }),
   }

@@ -19,8 +19,6 @@ export interface ShapeCase {
 
 export interface ShapeSources {
   readonly config: ShapeSettings
-  /** Whether the symbols of `config` come from the environment, and so go before the sidecar's. */
-  readonly environmentFirst: boolean
   readonly sidecar?: Readonly<Record<string, readonly number[]>> | undefined
   /** For messages. */
   readonly sidecarFile?: string | undefined
@@ -73,14 +71,10 @@ function choiceOf(symbol: string, sources: ShapeSources): Choice {
   return { symbol, sizes: [DEFAULT_SIZES[kindOf(symbol)]], isSet: false }
 }
 
-function setSizes(
-  symbol: string,
-  { config, sidecar, environmentFirst }: ShapeSources,
-): readonly number[] | undefined {
+function setSizes(symbol: string, { config, sidecar }: ShapeSources): readonly number[] | undefined {
   const kind = kindOf(symbol)
   const ofKind = kind === 'batch' ? config.batch : kind === 'sequence' ? config.sequence : undefined
-  const [own, general] = [sidecar?.[symbol], config.symbols[symbol]]
-  return environmentFirst ? (general ?? ofKind ?? own) : (ofKind ?? own ?? general)
+  return config.forced[symbol] ?? ofKind ?? sidecar?.[symbol] ?? config.general[symbol]
 }
 
 type DimKind = 'batch' | 'sequence' | 'past' | 'image' | 'other'

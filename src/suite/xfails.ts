@@ -60,23 +60,19 @@ export interface TestResult {
 export function updateXfails(text: string, results: readonly TestResult[]): string {
   const failed = new Set(results.filter(({ passed }) => !passed).map(({ test }) => test))
   const passed = new Set(results.map(({ test }) => test).filter((test) => !failed.has(test)))
-  const lines = text.split('\n')
-  const kept = lines.filter((line) => {
+  const kept = text.split('\n').filter((line) => {
     const [test] = fieldsOf(line)
-    return test === undefined || ![...matches(test, passed)].length || [...matches(test, failed)].length > 0
+    return test === undefined || !matchesAny(test, passed) || matchesAny(test, failed)
   })
-  const known = xfailFinder(parseXfails(kept.join('\n')))
-  const added = [...failed].filter((test) => known(test) === undefined)
-  const body = kept.join('\n').replace(/\n*$/, '')
-  return (
-    [body, ...added].filter((part, at) => at > 0 || part !== '').join('\n') +
-    (body === '' && added.length === 0 ? '' : '\n')
-  )
+  const isKnown = xfailFinder(parseXfails(kept.join('\n')))
+  const added = [...failed].filter((test) => isKnown(test) === undefined)
+  const lines = [...kept.join('\n').replace(/\n+$/, '').split('\n'), ...added]
+  const body = lines.join('\n').replace(/^\n+/, '')
+  return body === '' ? '' : `${body}\n`
 }
 
-function matches(test: string, names: ReadonlySet<string>): Set<string> {
-  if (!test.includes('*')) return new Set(names.has(test) ? [test] : [])
-  return new Set([...names].filter((name) => matchesPattern(test, name)))
+function matchesAny(test: string, names: ReadonlySet<string>): boolean {
+  return test.includes('*') ? [...names].some((name) => matchesPattern(test, name)) : names.has(test)
 }
 
 /** A `#` begins a comment at the start of a line or after a blank; within a word it is part of an issue. */

@@ -7,7 +7,7 @@
  */
 import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
-import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
 import { dirname, join, relative, sep } from 'node:path'
 import glob from 'fast-glob'
 import { writeFileAtomic } from '../files/write-file.ts'
@@ -145,7 +145,6 @@ function removeFile(path: string, output: string): void {
 
 /** Generated files among the models would be found by neither. */
 function checkApart({ testdata, output, root }: ResolvedConfig): void {
-  mkdirSync(dirname(output), { recursive: true })
   if (output !== testdata && output !== root && !testdata.startsWith(`${output}${sep}`)) return
   throw new ModelTestError('INVALID_OPTION', `output ${output} is the folder of the models or around it`, {
     hint: 'Give the test files a folder of their own: onnx({ output: ".vitest-onnx/tests" }).',

@@ -27,7 +27,7 @@ export function onnx(options?: OnnxOptions): Plugin {
   }
 }
 
-export const PROJECT_NAME = 'onnx'
+const PROJECT_NAME = 'onnx'
 
 const prepared = new WeakSet<Vitest>()
 
