@@ -4,12 +4,12 @@ import { dirname } from 'node:path'
 import { keepChecksums } from './checksums.ts'
 import { listEntries, removeFile } from './entries.ts'
 import { isCache } from './layout.ts'
-import { type Removed, sumOf, sweepLeftovers } from './prune.ts'
+import { type FileSum, sumOf, sweepLeftovers } from './prune.ts'
 import { storageError } from './storage-error.ts'
 
 export interface ClearResult {
-  readonly entries: Removed
-  readonly leftovers: Removed
+  readonly entries: FileSum
+  readonly leftovers: FileSum
 }
 
 export function clearCache(folder: string): ClearResult {

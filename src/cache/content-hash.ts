@@ -7,14 +7,14 @@
  * not let a program set the last one.
  */
 import { createHash } from 'node:crypto'
-import { type BigIntStats, mkdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { type BigIntStats, readFileSync, realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { readInPieces } from '../bytes/byte-source.ts'
 import { ModelTestError } from '../errors.ts'
 import { openFile } from '../files/file-source.ts'
 import { writeFileAtomic } from '../files/write-file.ts'
-import { hashesFolder, VERSION_PATTERN } from './layout.ts'
+import { hashesFolder, layOut, VERSION_PATTERN } from './layout.ts'
 import { type Lock, tryLock } from './lock.ts'
 
 /** sha256 of the file's bytes, in hex. A cache folder that cannot be written costs time, nothing else. */
@@ -22,7 +22,10 @@ export function contentHash(path: string, cacheFolder: string): string {
   const before = stateOf(path)
   if (before === undefined || before.size <= SMALL_BYTES) return hashFile(path)
   const memo = memoPath(cacheFolder, before.path)
-  return recall(memo, before) ?? alone(memo, () => recall(memo, before) ?? hashAndKeep(path, memo, before))
+  return (
+    recall(memo, before) ??
+    alone(cacheFolder, memo, () => recall(memo, before) ?? hashAndKeep(path, memo, before))
+  )
 }
 
 /** Hashing so little takes no longer than looking it up. */
@@ -94,10 +97,10 @@ function readMemo(memo: string): z.infer<typeof Memo> | undefined {
 }
 
 /** Of several processes that want the same digest one reads the file; the others sleep meanwhile. */
-function alone<T>(memo: string, work: () => T): T {
+function alone<T>(cacheFolder: string, memo: string, work: () => T): T {
   let lock: Lock | undefined
   try {
-    mkdirSync(join(memo, '..'), { recursive: true })
+    layOut(cacheFolder)
     while ((lock = tryLock(`${memo}.lock`)) === undefined) napSync(NAP_MS)
   } catch {
     // Without a place for locks everybody reads for himself.

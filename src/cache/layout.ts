@@ -23,9 +23,9 @@ export interface CacheKey {
   readonly version: string
 }
 
-export const KIND_PATTERN = /^[a-z][a-z-]{0,63}$/
-export const VERSION_PATTERN = /^[0-9a-f]{64}$/
-export const SHARD_PATTERN = /^[0-9a-f]{2}$/
+export const KIND_PATTERN: RegExp = /^[a-z][a-z-]{0,63}$/
+export const VERSION_PATTERN: RegExp = /^[0-9a-f]{64}$/
+export const SHARD_PATTERN: RegExp = /^[0-9a-f]{2}$/
 
 export function entryPath(folder: string, { kind, version }: CacheKey): string {
   if (!KIND_PATTERN.test(kind) || !VERSION_PATTERN.test(version)) throw unsafeKey(kind, version)
@@ -61,8 +61,9 @@ const TAG_NAME = 'CACHEDIR.TAG'
 
 /** Makes the folder a cache, unless it is one. */
 export function layOut(folder: string): void {
-  for (const part of [locksFolder(folder), temporaryFolder(folder)]) mkdirSync(part, { recursive: true })
   if (!hasTag(folder)) writeFileAtomic(join(folder, TAG_NAME), TAG)
+  for (const part of [locksFolder, temporaryFolder, hashesFolder])
+    mkdirSync(part(folder), { recursive: true })
 }
 
 /** Whether there is a cache; throws where there is something else, so that nothing else is ever removed. */

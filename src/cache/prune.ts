@@ -15,12 +15,12 @@ import { DEFAULT_MAX_BYTES } from './size-cap.ts'
 import { storageError } from './storage-error.ts'
 
 export interface PruneResult {
-  readonly leftovers: Removed
-  readonly evicted: Removed
-  readonly kept: Removed
+  readonly leftovers: FileSum
+  readonly evicted: FileSum
+  readonly kept: FileSum
 }
 
-export interface Removed {
+export interface FileSum {
   readonly files: number
   readonly bytes: number
 }
@@ -40,18 +40,19 @@ export function pruneCache(folder: string, maxBytes: number = DEFAULT_MAX_BYTES)
   }
 }
 
-const NONE: Removed = { files: 0, bytes: 0 }
+const NONE: FileSum = { files: 0, bytes: 0 }
 
-export function sumOf(entries: readonly CacheEntry[]): Removed {
+export function sumOf(entries: readonly CacheEntry[]): FileSum {
   return { files: entries.length, bytes: totalBytes(entries) }
 }
 
 /** Temporary files and locks of processes that are gone, and digests of files that are gone. */
-export function sweepLeftovers(folder: string): Removed {
+export function sweepLeftovers(folder: string): FileSum {
   const leftovers = [
     ...filesIn(temporaryFolder(folder)).filter(isLeftTemporary),
     ...filesIn(locksFolder(folder)).filter(isLeftover),
     ...filesIn(hashesFolder(folder)).filter(isLeftMemo),
+    ...filesIn(folder).filter(isHalfWritten),
   ]
   let bytes = 0
   for (const path of leftovers) {
@@ -73,11 +74,17 @@ function isLeftTemporary(path: string): boolean {
 
 const TEMPORARY_NAME = /(\d+)-(\d+)-([0-9a-f]{8})-[0-9a-f]{16}$/
 
-/** What is neither a digest nor a lock is half-written. */
 function isLeftMemo(path: string): boolean {
   if (VERSION_PATTERN.test(path.slice(-64))) return !isMemoCurrent(path)
-  return path.endsWith('.tmp') ? ageMs(path) > ABANDONED_MS : isLeftover(path)
+  return isHalfWritten(path) || (!HALF_WRITTEN.test(path) && isLeftover(path))
 }
+
+function isHalfWritten(path: string): boolean {
+  return HALF_WRITTEN.test(path) && ageMs(path) > ABANDONED_MS
+}
+
+/** The names that `writeFileAtomic` gives. */
+const HALF_WRITTEN = /\.[0-9a-f-]{36}\.tmp$/
 
 function ageMs(path: string): number {
   const stat = lstatSync(path, { throwIfNoEntry: false })

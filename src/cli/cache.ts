@@ -3,10 +3,10 @@ import { resolve } from 'node:path'
 import { Command, InvalidArgumentError } from 'commander'
 import { cacheFolder } from '../cache/cache-folder.ts'
 import { clearCache } from '../cache/clear.ts'
-import { pruneCache, type Removed } from '../cache/prune.ts'
+import { pruneCache, type FileSum } from '../cache/prune.ts'
 import { cacheUsage, type KindUsage } from '../cache/usage.ts'
 import { type VerifyResult, verifyCache } from '../cache/verify.ts'
-import { bytesText, heading, print, printJson, safe, startProgress, table } from './output.ts'
+import { bytesText, heading, note, print, printJson, safe, startProgress, table } from './output.ts'
 
 interface CacheCommandOptions {
   readonly dir?: string
@@ -81,16 +81,17 @@ function clear(options: CacheCommandOptions): void {
   else print(`${heading(safe(folder))}\n${removedTable(result)}`)
 }
 
-function prune(options: CacheCommandOptions & { readonly maxSize?: number }): void {
+function prune({ maxSize, ...options }: CacheCommandOptions & { readonly maxSize?: number }): void {
   const folder = folderOf(options)
-  const result = pruneCache(folder, options.maxSize)
+  const result = pruneCache(folder, maxSize)
   if (options.json) printJson({ folder, ...result })
   else print(`${heading(safe(folder))}\n${removedTable(result)}`)
+  if (result.kept.bytes > (maxSize ?? Infinity)) note('entries used in the last two minutes stay')
 }
 
 function removedTable(parts: object): string {
   return table(
-    Object.entries(parts as Record<string, Removed>).map(([name, { files, bytes }]) => [
+    Object.entries(parts as Record<string, FileSum>).map(([name, { files, bytes }]) => [
       WORDS[name] ?? name,
       files,
       files === 1 ? 'file' : 'files',

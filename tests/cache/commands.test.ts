@@ -116,10 +116,35 @@ test('clear removes entries and nothing else, and follows no link', async () => 
   expect(readFileSync(join(outside, 'ab', version), 'utf8')).toBe('precious')
   expect(existsSync(link)).toBe(true)
   expect(readdirSync(folder).toSorted()).toEqual(
-    ['.checksums', '.locks', '.temporary', 'CACHEDIR.TAG', 'linked', 'notes.txt', 'results'].toSorted(),
+    [
+      '.checksums',
+      '.hashes',
+      '.locks',
+      '.temporary',
+      'CACHEDIR.TAG',
+      'linked',
+      'notes.txt',
+      'results',
+    ].toSorted(),
   )
   expect(await cache('clear', '--dir', folder)).toMatch(/entries removed +0 +files/)
   expect(await filled(folder)).toHaveLength(3)
+})
+
+test('prune sweeps half-written files once they are a day old, and no others', async () => {
+  const folder = tempFolder()
+  await filled(folder)
+  const name = '.01234567-89ab-cdef-0123-456789abcdef.tmp'
+  const day = Date.now() / 1000 - 90_000
+  for (const place of ['', '.temporary', '.hashes']) {
+    writeFileSync(join(folder, place, name), 'half')
+    utimesSync(join(folder, place, name), day, day)
+    writeFileSync(join(folder, place, name.replace('0', 'f')), 'in work')
+  }
+  writeFileSync(join(folder, 'notes.tmp'), 'mine')
+  utimesSync(join(folder, 'notes.tmp'), day, day)
+  expect(await json('prune', '--dir', folder)).toMatchObject({ leftovers: { files: 3, bytes: 12 } })
+  expect(existsSync(join(folder, 'notes.tmp'))).toBe(true)
 })
 
 test('prune removes least recently used entries above the size and forgets their checksums', async () => {
@@ -136,6 +161,15 @@ test('prune removes least recently used entries above the size and forgets their
   expect([a, b, c].map((path) => existsSync(path!))).toEqual([true, false, true])
   expect(readFileSync(join(folder, '.checksums'), 'utf8').trim().split('\n')).toHaveLength(2)
   expect(await json('verify', '--dir', folder)).toMatchObject({ entries: 2, unchecked: 0, bad: [] })
+})
+
+test('prune keeps entries in use, and says so', async () => {
+  const folder = tempFolder()
+  const paths = await filled(folder)
+  expect(await cache('prune', '--dir', folder, '--max-size', '1')).toContain(
+    'entries used in the last two minutes stay',
+  )
+  expect(paths.every((path) => existsSync(path))).toBe(true)
 })
 
 test.for(['5', '5b', '1.5 MiB', '2TB'])('prune understands the size %s', async (size) => {

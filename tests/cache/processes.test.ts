@@ -101,6 +101,17 @@ test.for([
   expect(readdirSync(join(request.folder, '.locks'))).toEqual([])
 })
 
+test('of those who see the same dead lock at the same time one takes it over, a hundred times in a row', async () => {
+  const { makes, ...request } = setting()
+  const versions = Array.from({ length: 100 }, (_, at) => versionOf(at))
+  mkdirSync(join(request.folder, '.locks'), { recursive: true })
+  for (const each of versions) {
+    writeFileSync(join(request.folder, '.locks', `results.${each}`), JSON.stringify(owner))
+  }
+  await workers.race(Array.from({ length: 3 }, () => ({ ...request, versions, makeMs: 1 })))
+  expect(makes()).toBe(100)
+})
+
 test('a lock of another host that shows life is respected', async () => {
   const { makes, ...request } = setting()
   mkdirSync(join(request.folder, '.locks'), { recursive: true })

@@ -20,6 +20,8 @@ export interface Request {
   readonly fails?: boolean
   /** Uses the entry so many times. */
   readonly times?: number
+  /** Uses all these instead of one, in this order. */
+  readonly versions?: readonly string[]
   /** Takes the content hash of this file instead. */
   readonly hash?: string
   /** Gives up the rights of root, which no read-only folder stops. */
@@ -43,11 +45,17 @@ process.on('disconnect', () => process.exit())
 process.send!('ready')
 
 async function answer(request: Request): Promise<Answer> {
-  const { folder, version, recompute = false, times = 1, hash } = request
+  const {
+    folder,
+    recompute = false,
+    times = 1,
+    hash,
+    versions = Array(times).fill(request.version),
+  } = request
   if (hash !== undefined) return { text: contentHash(hash, folder), made: false }
   const cache = openCache({ folder, recompute })
   let [made, path] = [false, '']
-  for (let time = 0; time < times; time++) {
+  for (const version of versions as string[]) {
     const hit = await cache.file({ kind: 'results', version }, (temporary) => make(request, temporary))
     made ||= hit.made
     path = hit.path
