@@ -85,6 +85,19 @@ const MOVES = new Set([
   'SpaceToDepth',
 ])
 
+/** Operators whose result is positive where all that they take together is. */
+const POOLS = new Set([
+  'ReduceSum',
+  'ReduceMean',
+  'ReduceMax',
+  'ReduceMin',
+  'GlobalAveragePool',
+  'AveragePool',
+])
+
+/** Longer chains of operators that only move values are no real models, and would exhaust the stack. */
+const MAX_DEPTH = 500
+
 /** Operators that keep the position of every element, so that listed values stay in place. */
 const KEEPS_ORDER = new Set(['Cast', 'CastLike', 'Identity', 'Unsqueeze', 'Squeeze', 'Reshape', 'Flatten'])
 
@@ -93,6 +106,7 @@ class Search {
   readonly #types: TypeTable
   readonly #folded: ReadonlyMap<Value, Tensor>
   readonly #known = new Map<Value, InputDomain | undefined>()
+  #depth = 0
 
   constructor(graph: ScopedGraph, types: TypeTable) {
     this.#uses = usesOf(graph)
@@ -101,13 +115,15 @@ class Search {
   }
 
   domainOf(value: Value): InputDomain | undefined {
-    if (this.#known.has(value)) return this.#known.get(value)
+    if (this.#known.has(value) || this.#depth > MAX_DEPTH) return this.#known.get(value)
+    this.#depth++
     // Known before it is entered: unsorted files may hold cycles.
     this.#known.set(value, undefined)
     let domain: InputDomain | undefined
     for (const use of this.#uses.of(value)) domain = narrow(domain, this.#demand(use))
     for (const other of this.#uses.othersOf(value)) domain = narrow(domain, loose(this.domainOf(other)))
     this.#known.set(value, domain)
+    this.#depth--
     return domain
   }
 
@@ -121,6 +137,7 @@ class Search {
     const { node, slot } = argument
     const operator = operatorOf(node)
     if (slot === 0 && MOVES.has(operator)) return this.#moved(argument, operator)
+    if (slot === 0 && POOLS.has(operator)) return positive(this.#ofOutputs(argument))
     if (operator === 'Concat') return loose(this.#ofOutputs(argument))
     if (operator === 'Where' && slot > 0) return loose(this.#ofOutputs(argument))
     return operator === 'Add' || operator === 'Sub' ? this.#shifted(argument, operator) : undefined
@@ -148,6 +165,10 @@ class Search {
     }
     return domain
   }
+}
+
+function positive(domain: InputDomain | undefined): InputDomain | undefined {
+  return domain?.kind === 'range' && domain.low >= 0 ? domain : undefined
 }
 
 /** What is left of a domain for values whose place or number changes on the way. */

@@ -77,7 +77,7 @@ const HABITS: readonly Habit[] = [
     suits: (input) => isSingle(input) && isNumber(input),
     domain: fill(16_000, 'a sample rate'),
   },
-  { name: /(?:^|_)(?:lengths?|lens?|seq_?lens?)$/i, suits: isInteger, domain: lengths },
+  { name: /(?:^|[-_.])(?:lengths?|lens?|seqlens?)$/i, suits: isInteger, domain: lengths },
   { name: /^(?:timesteps?|time_?step)$/i, suits: isNumber, domain: between(0, 1000, 'steps of a diffusion') },
   { name: /^(?:pixel_values|images?)$/i, suits: isFloat, domain: between(0, 1, 'an image') },
 ]

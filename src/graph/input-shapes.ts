@@ -17,7 +17,14 @@ import { dtypeFromOnnx } from '../tensor/dtype.ts'
 import type { TypeTable } from './infer-types.ts'
 import { type Demands, sizeOfAxis } from './input-axes.ts'
 import { demandsOf, dimId, followedShapes } from './input-demands.ts'
-import { type DimPlace, defaultSize, derivedSize, isExpression, symbolsOf } from './input-symbols.ts'
+import {
+  type DimPlace,
+  defaultSize,
+  derivedSize,
+  isExpression,
+  isOneToken,
+  symbolsOf,
+} from './input-symbols.ts'
 import { operatorOf } from './input-arguments.ts'
 import type { ScopedGraph, Value } from './resolve.ts'
 
@@ -185,11 +192,16 @@ class SizeChoice {
     return derived ?? sizeOfAxis(this.#demands.sumOf(id), (other) => this.#choose(other))
   }
 
+  *#dims(): Generator<string> {
+    for (const { symbol } of this.#places.values()) if (symbol !== undefined) yield symbol
+  }
+
   /** Of dimensions that must be equal, the first says what they are. */
   #habit(id: string): number {
     const root = this.#demands.find(id)
     const first = [...this.#places].find(([other]) => this.#demands.find(other) === root)?.[1]
     const symbol = id.startsWith('symbol ') ? id.slice('symbol '.length) : undefined
+    if (symbol !== undefined && isOneToken(symbol, this.#dims())) return 1
     const { place } = this.#places.get(id) ?? first ?? { place: ANYWHERE }
     return this.#demands.enlarged(id, defaultSize(symbol ?? first?.symbol, place))
   }

@@ -43,6 +43,8 @@ const WAVE = /sample|audio|waveform|wave|pcm/i
 const FRAME = /frame|^time|_time|mel/i
 const WAVE_INPUTS = /^(?:input_values|audio|waveform|wav|pcm|speech|signal|audio_signal|x_audio)$/i
 const PAST_NAME = /^past|cache|[_.]past/i
+/** One length per row of a batch. */
+const LENGTHS = /(?:^|[-_.])(?:lengths?|lens?)$/i
 const CHANNEL = /channel/i
 
 /** A size for a symbol that nothing else says anything about. */
@@ -54,15 +56,21 @@ export function defaultSize(symbol: string | undefined, place: DimPlace): number
   if (PIXELS.test(name)) return place.channels === 4 ? LATENT : IMAGE
   if (CHANNEL.test(name)) return 3
   if (WAVE.test(name)) return SAMPLES
-  if (WAVE_INPUTS.test(place.input) && place.isFloat && place.axis === place.rank - 1) return SAMPLES
+  if (isWave(place)) return SAMPLES
   return FRAME.test(name) ? FRAMES : SEQUENCE
 }
 
-function sizeByPlace({ input, rank, axis, channels, isFloat, isStacked }: DimPlace): number {
-  if (axis === 0) return rank === 1 ? SEQUENCE : 1
+/** Signals have one or two channels; with more it is a spectrogram. */
+function isWave({ input, rank, axis, channels, isFloat }: DimPlace): boolean {
+  return WAVE_INPUTS.test(input) && isFloat && axis === rank - 1 && (rank < 3 || (channels ?? 1) <= 2)
+}
+
+function sizeByPlace(place: DimPlace): number {
+  const { input, rank, axis, channels, isFloat, isStacked } = place
+  if (axis === 0) return rank === 1 && !LENGTHS.test(input) ? SEQUENCE : 1
   // The states of recurrent layers: layers, batch, width.
   if (rank === 3 && axis === 1 && isStacked) return 1
-  if (WAVE_INPUTS.test(input) && isFloat && axis === rank - 1) return SAMPLES
+  if (isWave(place)) return SAMPLES
   if (rank !== 4 || !isFloat) return SEQUENCE
   if (axis === 1) return 3
   return channels === undefined || channels === 1 || channels === 3 ? IMAGE : LATENT
@@ -81,6 +89,13 @@ export function derivedSize(
   const rest = total?.[1] ?? total?.[2]
   if (rest !== undefined) return sumOf(pastAndNew(rest, symbols), sizeOf)
   return isExpression(symbol) ? evaluate(symbol, sizeOf) : undefined
+}
+
+/** A mask of "past + 1" entries goes with one new token at a time. */
+export function isOneToken(symbol: string, dims: Iterable<string>): boolean {
+  if (!SEQUENTIAL.test(symbol) || /past|total|encoder_s/i.test(symbol)) return false
+  for (const dim of dims) if (/^past\w*\s*\+\s*1$/i.test(dim)) return true
+  return false
 }
 
 /** Whether a symbol is made of others. */
