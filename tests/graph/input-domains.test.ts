@@ -261,6 +261,28 @@ describe('inputs are followed', () => {
     expect(domainsOf(spec)['ids']).toMatchObject({ kind: 'range', low: 0, high: 3 })
   })
 
+  test('not without end', () => {
+    const length = 20_000
+    const chain = Array.from({ length }, (_, at) =>
+      op('Identity', [at === 0 ? 'x' : `v${at - 1}`], [`v${at}`]),
+    )
+    const spec: ModelSpec = {
+      nodes: [...chain, op('Log', [`v${length - 1}`], ['y'])],
+      inputs: { x: ['float32', [4]] },
+      outputs: { y: ['float32'] },
+    }
+    expect(domainsOf(spec)).toEqual({})
+  })
+
+  test('through sums to a logarithm', () => {
+    const spec: ModelSpec = {
+      nodes: [op('ReduceSum', ['x'], ['sum']), op('Log', ['sum'], ['y'])],
+      inputs: { x: ['float32', [4]] },
+      outputs: { y: ['float32'] },
+    }
+    expect(domainsOf(spec)['x']).toMatchObject({ kind: 'range', low: 0.01 })
+  })
+
   test('into the bodies of If and Loop, which get true conditions and few turns', () => {
     const spec: ModelSpec = {
       nodes: [
