@@ -7,10 +7,10 @@
 import { z } from 'zod'
 import { ModelTestError } from '../../errors.ts'
 
-export const SIM_STORAGES = ['float32', 'float16', 'bfloat16', 'int8'] as const
+const SIM_STORAGES = ['float32', 'float16', 'bfloat16', 'int8'] as const
 export type SimStorage = (typeof SIM_STORAGES)[number]
 
-export const SIM_ACCUMULATORS = ['float32', 'float64'] as const
+const SIM_ACCUMULATORS = ['float32', 'float64'] as const
 export type SimAccumulator = (typeof SIM_ACCUMULATORS)[number]
 
 export interface SimChip {

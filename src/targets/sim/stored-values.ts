@@ -42,7 +42,7 @@ export function floatDtype(types: TypeTable, value: Value): FloatDType | undefin
 }
 
 /** The float types that hold numbers which the storage does not. */
-export const ROUNDED_DTYPES: Readonly<Record<SimStorage, ReadonlySet<FloatDType>>> = {
+const ROUNDED_DTYPES: Readonly<Record<SimStorage, ReadonlySet<FloatDType>>> = {
   float32: new Set(['float64']),
   float16: new Set(['float64', 'float32', 'bfloat16']),
   bfloat16: new Set(['float64', 'float32', 'float16']),
