@@ -15,7 +15,7 @@ const NODES_PER_SAMPLE = 10_000
 
 const WARM_UP: MeasureOptions = { runs: 3, warmUp: 0 }
 const MANY: MeasureOptions = { runs: 9, warmUp: 1 }
-const FEW: MeasureOptions = { runs: 5, warmUp: 1 }
+const FEW: MeasureOptions = { runs: 3, warmUp: 1 }
 
 interface Graph {
   readonly nodes: number
