@@ -103,7 +103,7 @@ function readCases(model: DiscoveredModel, sidecar: Sidecar, config: ResolvedCon
       sidecarFile: model.sidecar,
     })
     const finish = finisher(model, sidecar, config)
-    return variants(subjectsOf(model, split, config), shapes, model, config).map(finish)
+    return layersFirst(variants(subjectsOf(model, split, config), shapes, model, config)).map(finish)
   } finally {
     file.close()
   }
@@ -176,6 +176,11 @@ function caseOf(
   tags: readonly string[],
 ): Case {
   return { name: `${name}${label}-${target}-${chip}`, ...subject, sizes, target, chip, tags }
+}
+
+/** What captures expectations comes last, so that it stands in one file however many the layers fill. */
+function layersFirst(cases: readonly Case[]): Case[] {
+  return [...cases.filter(({ kind }) => kind === 'layer'), ...cases.filter(({ kind }) => kind !== 'layer')]
 }
 
 function tagsOf({ kind, opTypes }: Subject, target: string, chip: string): string[] {

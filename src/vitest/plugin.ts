@@ -113,7 +113,8 @@ function snapshotsBesideModels({ snapshot }: Vitest, { output, testdata }: Resol
         join(dirname(testPath), '__snapshots__', `${basename(testPath)}${extension}`)
       )
     }
-    const name = basename(way).replace(/\.test\.ts$/, '')
+    // Of several files the last has the tests of the whole model, so it goes by the model's name.
+    const name = basename(way).replace(/(\.(\d+)-of-\2)?\.test\.ts$/, '')
     return join(testdata, dirname(way), '__snapshots__', `${name}${extension}`)
   }
 }

@@ -47,15 +47,15 @@ function cases(setup: Setup): CasesOfModel {
 
 const names = (setup: Setup): string[] => cases(setup).cases.map(({ name }) => name)
 
-test('layers in graph order, then the model, for every target and chip', () => {
+test('layers in graph order for every target and chip, then the model for each', () => {
   expect(names({ targets: ['sim', 'cpu'] })).toEqual([
     'm_layer_Relu_0-sim-default',
     'm_layer_Relu_1-sim-default',
     'm_layer_Softmax_2-sim-default',
-    'm_full_model-sim-default',
     'm_layer_Relu_0-cpu-default',
     'm_layer_Relu_1-cpu-default',
     'm_layer_Softmax_2-cpu-default',
+    'm_full_model-sim-default',
     'm_full_model-cpu-default',
   ])
 })
