@@ -221,7 +221,7 @@ function checkOptions(options: unknown): CheckedOptions {
   throw new ModelTestError(
     'INVALID_OPTION',
     `onnx({ ${place}: ${shown(valueAt(options, issue.path))} }): ${issue.message}`,
-    { hint: 'docs/options.md lists the options with examples.' },
+    { hint: 'The README lists the options with their defaults.' },
   )
 }
 
