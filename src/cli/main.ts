@@ -4,13 +4,28 @@ import { createRequire } from 'node:module'
 import { Command, CommanderError } from 'commander'
 import pc from 'picocolors'
 import { type ErrorCode, ModelTestError } from '../errors.ts'
+import { cacheCommand } from './cache.ts'
 import { convergeCommand } from './converge.ts'
+import { diffCommand } from './diff.ts'
 import { extractCommand } from './extract.ts'
+import { generateCommand } from './generate.ts'
 import { inspectCommand } from './inspect.ts'
 import { safe } from './output.ts'
 import { splitCommand } from './split.ts'
+import { xfailsCommand } from './xfails.ts'
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { version: string }
+
+const COMMANDS = [
+  generateCommand(),
+  diffCommand(),
+  xfailsCommand(),
+  cacheCommand(),
+  inspectCommand(),
+  splitCommand(),
+  extractCommand(),
+  convergeCommand(),
+]
 
 const program = new Command('vitest-onnx')
   .description('Test neural networks across runtimes: look into ONNX models and take them apart.')
@@ -18,7 +33,7 @@ const program = new Command('vitest-onnx')
   .showHelpAfterError('(--help shows the options)')
   .addHelpText('after', '\nExit codes: 0 fine, 1 the model is at fault, 2 wrong usage.')
   .exitOverride()
-for (const command of [inspectCommand(), splitCommand(), extractCommand(), convergeCommand()]) {
+for (const command of COMMANDS) {
   program.addCommand(command.copyInheritedSettings(program))
 }
 

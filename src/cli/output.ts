@@ -5,8 +5,8 @@ export function print(text: string): void {
   process.stdout.write(`${text}\n`)
 }
 
-export function printJson(value: unknown): void {
-  print(JSON.stringify(value, null, 2))
+export function printJson(value: unknown, replacer?: (key: string, value: unknown) => unknown): void {
+  print(JSON.stringify(value, replacer, 2))
 }
 
 /** A remark that is no result: goes to stderr, so that stdout can be piped. */

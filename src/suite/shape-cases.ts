@@ -1,9 +1,8 @@
 /**
  * Dynamic dimensions -> the sizes to test them with, one case per combination.
  *
- * A dimension goes by its symbol; one without by `<input>.<axis>`. A symbol that is a sum of others,
- * as exporters write `past_sequence_length + 1`, follows from them. Sizes that somebody set are part
- * of the test's name, as `@batch=4,seq=16`; sizes that nobody set are not.
+ * A dimension goes by its symbol; one without by `<input>.<axis>`. Sizes that somebody set are part
+ * of the test's name, as `@batch=4,seq=16`; the others are chosen with the inputs (graph/input-shapes.ts).
  */
 import { ModelTestError } from '../errors.ts'
 import type { ScopedGraph } from '../graph/resolve.ts'
@@ -11,7 +10,7 @@ import type { TypeTable } from '../graph/infer-types.ts'
 import type { ShapeSettings } from './options.ts'
 
 export interface ShapeCase {
-  /** Of every symbol of the model's inputs. */
+  /** Of the symbols that somebody set. */
   readonly sizes: Readonly<Record<string, number>>
   /** For the name: '' or `@batch=4,seq=16`. */
   readonly label: string
@@ -45,30 +44,23 @@ export function dynamicDims(graph: ScopedGraph, types: TypeTable): string[] {
 
 export function shapeCases(symbols: readonly string[], sources: ShapeSources): ShapeCase[] {
   checkSidecar(symbols, sources)
-  const sums = new Map(symbols.flatMap((symbol) => sumOf(symbol, symbols, sources)))
-  const free = symbols.filter((symbol) => !sums.has(symbol))
-  const choices = free.map((symbol) => choiceOf(symbol, sources))
+  const choices = symbols.flatMap((symbol) => choiceOf(symbol, sources))
   const count = choices.reduce((product, { sizes }) => product * sizes.length, 1)
   if (count > MAX_COMBINATIONS) throw tooMany(count, choices)
   return combinations(choices).map((sizes) => {
-    const shown = choices
-      .filter(({ isSet }) => isSet)
-      .map(({ symbol }) => `${cleanSymbol(symbol)}=${sizes[symbol]}`)
-    const all = symbols.map((symbol) => [symbol, sizes[symbol] ?? sums.get(symbol)!(sizes)] as const)
-    return { sizes: Object.fromEntries(all), label: shown.length === 0 ? '' : `@${shown.join(',')}` }
+    const shown = choices.map(({ symbol }) => `${cleanSymbol(symbol)}=${sizes[symbol]}`)
+    return { sizes, label: shown.length === 0 ? '' : `@${shown.join(',')}` }
   })
 }
 
 interface Choice {
   readonly symbol: string
   readonly sizes: readonly number[]
-  readonly isSet: boolean
 }
 
-function choiceOf(symbol: string, sources: ShapeSources): Choice {
+function choiceOf(symbol: string, sources: ShapeSources): Choice[] {
   const set = setSizes(symbol, sources)
-  if (set !== undefined) return { symbol, sizes: [...new Set(set)], isSet: true }
-  return { symbol, sizes: [DEFAULT_SIZES[kindOf(symbol)]], isSet: false }
+  return set === undefined ? [] : [{ symbol, sizes: [...new Set(set)] }]
 }
 
 function setSizes(symbol: string, { config, sidecar }: ShapeSources): readonly number[] | undefined {
@@ -77,44 +69,17 @@ function setSizes(symbol: string, { config, sidecar }: ShapeSources): readonly n
   return config.forced[symbol] ?? ofKind ?? sidecar?.[symbol] ?? config.general[symbol]
 }
 
-type DimKind = 'batch' | 'sequence' | 'past' | 'image' | 'other'
+type DimKind = 'batch' | 'sequence' | 'other'
 
-/** Images are halved several times on their way; a past is shorter than what follows, to tell them apart. */
-const DEFAULT_SIZES: Readonly<Record<DimKind, number>> = {
-  batch: 1,
-  sequence: 8,
-  past: 4,
-  image: 64,
-  other: 8,
-}
-
+/** A past is no sequence of its own: it is set by its name only. */
 const KINDS: readonly (readonly [DimKind, RegExp])[] = [
-  ['past', /past|cache/],
+  ['other', /past|cache/],
   ['sequence', /seq|token|length|(^|[_.])(len|time|t|s|l)$/],
   ['batch', /batch|^(n|b|bs|none)$|\.0$/],
-  ['image', /height|width|^(h|w)$|image/],
 ]
 
 function kindOf(symbol: string): DimKind {
   return KINDS.find(([, pattern]) => pattern.test(symbol.toLowerCase()))?.[0] ?? 'other'
-}
-
-/** `a + b + 1` of known symbols, unless a size is set for the whole of it. */
-function sumOf(
-  symbol: string,
-  symbols: readonly string[],
-  sources: ShapeSources,
-): [string, (sizes: Readonly<Record<string, number>>) => number][] {
-  const terms = termsOf(symbol)
-  const isSum = terms.length > 1 && terms.every((term) => /^\d+$/.test(term) || symbols.includes(term))
-  if (!isSum || setSizes(symbol, sources) !== undefined) return []
-  return [[symbol, (sizes) => terms.reduce((sum, term) => sum + (sizes[term] ?? Number(term)), 0)]]
-}
-
-/** `total_seq_len` is what exporters call `past_seq_len + seq_len`. */
-function termsOf(symbol: string): string[] {
-  if (symbol.startsWith('total_')) return [symbol.replace('total_', 'past_'), symbol.replace('total_', '')]
-  return symbol.split('+').map((term) => term.trim())
 }
 
 function combinations(choices: readonly Choice[]): Record<string, number>[] {

@@ -260,3 +260,11 @@ function unsupported(dtype: DType, why: string): ModelTestError {
     hint: 'Check the dtype before converting the data.',
   })
 }
+
+/** Same dtype, same shape, same bits. */
+export function equalTensors(a: Tensor, b: Tensor): boolean {
+  if (a.dtype !== b.dtype || a.shape.length !== b.shape.length) return false
+  if (!a.shape.every((dim, axis) => dim === b.shape[axis])) return false
+  if (a.dtype === 'string' || b.dtype === 'string') return JSON.stringify(a.data) === JSON.stringify(b.data)
+  return Buffer.compare(bytesOfTensor(a), bytesOfTensor(b)) === 0
+}

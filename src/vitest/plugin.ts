@@ -13,6 +13,7 @@ import { environmentWarnings } from '../suite/environment.ts'
 import { type OnnxOptions, type ResolvedConfig, resolveConfig } from '../suite/options.ts'
 import { CONFIG_KEY } from './config-key.ts'
 import { type Generated, generateTests, testFileStart } from './generate-tests.ts'
+import { TimesReporter } from './times-reporter.ts'
 import { watchModels } from './watch.ts'
 
 export function onnx(options?: OnnxOptions): Plugin {
@@ -43,6 +44,7 @@ async function addModels(
   snapshotsBesideModels(vitest, config)
   const [project] = await injectTestProjects([projectOf(vitest, config, generated)])
   if (project === undefined) return
+  vitest.config.reporters.push(new TimesReporter() as never)
   acceptModelPaths(project, config)
   if (vitest.config.watch) watchModels({ vitest, project, config, generated })
 }

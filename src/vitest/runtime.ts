@@ -9,7 +9,7 @@ import { type Cache, openCache } from '../cache/store.ts'
 import { compareOutputs, type OutputsVerdict } from '../compare/compare-outputs.ts'
 import { ModelTestError } from '../errors.ts'
 import { loadTensors } from '../files/tensor-file.ts'
-import { resultsOf, type Subject, subjectOf } from '../fixtures/case-fixtures.ts'
+import { FixtureFailure, resultsOf, type Subject, subjectOf } from '../fixtures/case-fixtures.ts'
 import { type ModelSource, openModelSource } from '../fixtures/model-source.ts'
 import { firstValueOff } from '../fixtures/first-value-off.ts'
 import { type Case, casesOf, type CasesOfModel } from '../suite/cases.ts'
@@ -18,12 +18,12 @@ import { type DiscoveredModel, discoverModels } from '../suite/discover.ts'
 import type { ResolvedConfig } from '../suite/options.ts'
 import { findTarget } from '../targets/registry.ts'
 import type { Chip, Target } from '../targets/target.ts'
-import type { Tensor } from '../tensor/tensor.ts'
+import { equalTensors, type Tensor } from '../tensor/tensor.ts'
 import { currentConfig } from './config-channel.ts'
 import { expectSignature } from './expectation.ts'
 import { explainMismatch, keepMismatch } from './mismatch.ts'
 import { cannotTell, mismatch, OutputMismatch } from './outcome.ts'
-import { thresholdsOf } from './thresholds.ts'
+import { type CaseTolerances, thresholdsOf } from './thresholds.ts'
 import { Timings } from './timings.ts'
 
 export interface ModelSuite {
@@ -61,7 +61,12 @@ async function judge(model: OpenModel, one: Case, context: TestContext, timings:
   const { target, chip } = await targetOf(model, one, context)
   const source = model.source()
   const cache = cacheOf(source.config)
-  const subject = await timings.time('reference', () => subjectOf(source, one, cache))
+  const subject = await timings
+    .time('reference', () => subjectOf(source, one, cache))
+    .catch((error: unknown) => {
+      skipWithoutReference(model, one, error, context)
+      throw error
+    })
   const stored = await timings.time('results', () =>
     resultsOf(subject, one.name, { target, chip, timeouts: source.config.timeouts }, cache),
   )
@@ -69,13 +74,62 @@ async function judge(model: OpenModel, one: Case, context: TestContext, timings:
     loadTensors(stored),
     loadTensors(subject.reference),
   ])
-  const tolerances = thresholdsOf(source, one)
-  const verdict = await timings.time('compare', () => compareOutputs(actual, expected, tolerances.of))
-  if (verdict.kind !== 'match')
-    await fail({ model, source, one, subject, target, chip, cache, verdict, actual, expected, context })
+  const verdict = await timings.time('compare', () =>
+    compareUnlessEqual(actual, expected, thresholdsOf(source, one)),
+  )
+  if (verdict !== undefined && verdict.kind !== 'match')
+    await fail({
+      model,
+      source,
+      one,
+      subject,
+      target,
+      chip,
+      cache,
+      verdict,
+      actual,
+      expected,
+      context,
+      timings,
+    })
   if (one.xfail !== undefined)
     await context.annotate(`unexpected pass: remove it from ${one.xfail.from}`, 'xpass')
   if (one.kind === 'full') expectSignature(context, source, one, actual)
+}
+
+/**
+ * A model that the reference cannot run is one ERROR, that of its full model, not one per layer. A
+ * body that cannot run may be a branch that is not taken with these inputs.
+ */
+function skipWithoutReference(
+  { found, source }: OpenModel,
+  one: Case,
+  error: unknown,
+  context: TestContext,
+): void {
+  if (one.kind !== 'layer' || !(error instanceof FixtureFailure) || error.fixture !== 'reference') return
+  const [reason] = String((error.cause as Error).message).split('\n')
+  if (source().parts.get(one.part ?? '')?.scope !== '')
+    context.skip(`the body cannot run on these inputs: ${reason}`)
+  const full = found.cases.find(
+    ({ kind, target, chip }) => kind === 'full' && target === one.target && chip === one.chip,
+  )
+  if (full !== undefined) context.skip(`the reference cannot run the model: see ${full.name}`)
+}
+
+/** Most layers of a healthy target are equal bit for bit, which is seen at a glance. */
+function compareUnlessEqual(
+  actual: ReadonlyMap<string, Tensor>,
+  expected: ReadonlyMap<string, Tensor>,
+  tolerances: CaseTolerances,
+): OutputsVerdict | undefined {
+  const isEqual =
+    actual.size === expected.size &&
+    [...expected].every(([name, value]) => {
+      const other = actual.get(name)
+      return other !== undefined && equalTensors(other, value)
+    })
+  return isEqual ? undefined : compareOutputs(actual, expected, tolerances.of)
 }
 
 interface Failing {
@@ -90,11 +144,15 @@ interface Failing {
   readonly actual: ReadonlyMap<string, Tensor>
   readonly expected: ReadonlyMap<string, Tensor>
   readonly context: TestContext
+  readonly timings: Timings
 }
 
 async function fail(failing: Failing): Promise<never> {
-  const { one, context, source, subject, target, chip, cache } = failing
-  if (one.xfail !== undefined) context.skip(xfailReason(one))
+  const { one, context, source, subject, target, chip, cache, timings } = failing
+  if (one.xfail !== undefined) {
+    timings.isXfail = true
+    context.skip(xfailReason(one))
+  }
   const kept = keepMismatch(failing)
   const culprit =
     one.kind === 'full'

@@ -1,9 +1,13 @@
-/** Where the time of a test went: step -> milliseconds, in the order of first use. */
+/** What a test leaves in its meta, for reporters: where its time went, and how it ended. */
 export interface OnnxMeta {
+  /** Milliseconds by step, in the order of first use. */
   readonly timings: Readonly<Record<string, number>>
+  /** A known failure that was tried and failed. */
+  readonly isXfail?: boolean
 }
 
 export class Timings {
+  isXfail = false
   readonly #steps = new Map<string, number>()
 
   async time<T>(step: string, work: () => T | Promise<T>): Promise<T> {
@@ -16,6 +20,7 @@ export class Timings {
   }
 
   meta(): OnnxMeta {
-    return { timings: Object.fromEntries(this.#steps) }
+    const timings = Object.fromEntries(this.#steps)
+    return this.isXfail ? { timings, isXfail: true } : { timings }
   }
 }
