@@ -42,10 +42,14 @@ describe('what is no readable file', () => {
     expectUnreadable(make(), message)
   })
 
-  test.skipIf(process.platform === 'win32')('a named pipe is refused at once, not waited for', () => {
-    execFileSync('mkfifo', [at('pipe.onnx')])
-    expectUnreadable(at('pipe.onnx'), /not a plain file/)
-  })
+  test.skipIf(process.platform === 'win32')(
+    'a named pipe is refused at once, not waited for',
+    { timeout: 30_000 },
+    () => {
+      execFileSync('mkfifo', [at('pipe.onnx')])
+      expect(openInChild(at('pipe.onnx')).message).toMatch(/not a plain file/)
+    },
+  )
 
   test.skipIf(!existsSync('/dev/null'))('a device', () => expectUnreadable('/dev/null', /not a plain file/))
 })
@@ -53,27 +57,33 @@ describe('what is no readable file', () => {
 const canDropRights = process.getuid?.() === 0
 const hasRights = process.getuid !== undefined && !canDropRights
 
-test.skipIf(!canDropRights && !hasRights)('a file without permission says so', () => {
+test.skipIf(!canDropRights && !hasRights)('a file without permission says so', { timeout: 30_000 }, () => {
   const path = plainFile('secret.onnx')
   chmodSync(path, 0o000)
   if (hasRights) return expectUnreadable(path, /no permission/)
   // Nothing is forbidden to root: another user tries, in a process of its own.
   chmodSync(folder, 0o755)
   chmodSync(join(folder, '..'), 0o755)
-  const script = `
-    const { openFile } = await import(${JSON.stringify(sourceUrl())})
-    process.setuid(65534)
-    try { openFile(${JSON.stringify(path)}) } catch (error) {
-      console.log(JSON.stringify([error.name, error.code, error.file, error.message, error.hint]))
-    }`
-  const output = execFileSync(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
-    encoding: 'utf8',
-  })
-  const [name, code, file, message, hint] = JSON.parse(output) as string[]
+  const { name, code, file, message, hint } = openInChild(path, 'process.setuid(65534)')
   expect([name, code, file]).toEqual(['ModelTestError', 'FILE_UNREADABLE', path])
   expect(message).toMatch(/no permission to read/)
   expect(hint).not.toBe('')
 })
+
+/** The error of opening a file in a process of its own, which is ended when it waits. */
+function openInChild(
+  path: string,
+  before = '',
+): Record<'name' | 'code' | 'file' | 'message' | 'hint', string> {
+  const script = `
+    const { openFile } = await import(${JSON.stringify(sourceUrl())})
+    ${before}
+    try { openFile(${JSON.stringify(path)}) } catch ({ name, code, file, message, hint }) {
+      console.log(JSON.stringify({ name, code, file, message, hint }))
+    }`
+  const options = ['--import', 'tsx', '--input-type=module', '-e', script]
+  return JSON.parse(execFileSync(process.execPath, options, { encoding: 'utf8', timeout: 20_000 }))
+}
 
 describe.each([
   ['small', () => plainFile('small.bin', Buffer.from('0123456789'))],

@@ -90,6 +90,13 @@ describe('external data outside the folder is refused', () => {
   })
 })
 
+test('an absolute path is refused even if it leads into the folder', () => {
+  const { folder, model } = place('weights.bin')
+  const inside = join(folder, 'models/weights.bin')
+  writeFileSync(model, externalModel(inside))
+  expectRefused(model, 'EXTERNAL_DATA_OUTSIDE', inside)
+})
+
 describe('external data that cannot be read', () => {
   test('a file that is not there', () => {
     expectRefused(place('none.bin').model, 'EXTERNAL_DATA_UNREADABLE', 'none.bin')

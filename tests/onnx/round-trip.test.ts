@@ -93,6 +93,38 @@ describe.each(Object.entries(WIRE_TYPES))('unknown fields of wire type %s', (_, 
   )
 })
 
+test.each(Object.entries(WIRE_TYPES))(
+  'an initializer that gets another name keeps its unknown fields of wire type %s',
+  (_, wireType) => {
+    const initializer = (level: number): Uint8Array =>
+      bytesField(
+        5,
+        varintField(1, 1),
+        varintField(2, 7),
+        varintField(7, 5),
+        bytesField(8, 'w'),
+        strange(level, wireType),
+      )
+    const sparse = bytesField(
+      15,
+      bytesField(1, varintField(1, 1), varintField(2, 7), bytesField(8, 'w'), strange(2, wireType)),
+      strange(3, wireType),
+    )
+    const graphFields = [initializer(0), initializer(1), sparse]
+    const bytes = Buffer.concat([
+      varintField(1, 8),
+      bytesField(8, varintField(2, 17)),
+      bytesField(7, ...graphFields, ...['w', 'w', 'w'].map((name) => bytesField(12, bytesField(1, name)))),
+    ])
+    const graph = resolveModel(indexModel(bytesSource(bytes)))
+    expect(graph.values.map(({ name }) => name)).toEqual(['w', 'w__2', 'w__3'])
+    const policy = { kind: 'inline', external: () => bytesSource(new Uint8Array(0)) } as const
+    const whole = Buffer.from(graphAsModel(graph, graph.values, () => undefined, policy).toBytes())
+    for (const level of [0, 1, 2, 3])
+      expect(whole.includes(strange(level, wireType)), `level ${level}`).toBe(true)
+  },
+)
+
 test('every byte of a node that keeps its names is copied as it is', () => {
   fc.assert(
     fc.property(
