@@ -30,4 +30,11 @@ export { defaultRng, type Random, tweakedRandom } from './tensor/random.ts'
 
 export { onnx } from './vitest/plugin.ts'
 export type { OnnxOptions } from './suite/options.ts'
-export { type Artefact, type Chip, defineTarget, type Runner, type Target, type TargetModel } from './targets/target.ts'
+export {
+  type Artefact,
+  type Chip,
+  defineTarget,
+  type Runner,
+  type Target,
+  type TargetModel,
+} from './targets/target.ts'

@@ -43,11 +43,7 @@ export function bytesText(bytes: number): string {
 
 /** Control characters in a model's names must not reach the terminal. */
 export function safe(text: string): string {
-  // oxlint-disable-next-line no-control-regex
-  return text.replaceAll(
-    /[\u0000-\u001f\u007f-\u009f]/g,
-    (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`,
-  )
+  return text.replaceAll(/\p{Cc}/gu, (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`)
 }
 
 export interface Progress {

@@ -9,7 +9,7 @@
  *   tolerances: [{ op: Softmax, target: webgpu, tolerance: 0.05 }]
  *   xfails: [model_layer_Softmax_3-webgpu-default owner/repo#17]
  */
-import { dirname, relative, resolve } from 'node:path'
+import { dirname, relative } from 'node:path'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { parseThresholds, type ThresholdTable } from '../compare/thresholds.ts'
@@ -155,11 +155,6 @@ export function sidecarXfails(
 ): Xfail[] {
   const from = relative(root, file ?? '')
   return xfails.map((line) => xfailOf(line.trim().split(/\s+/), 'xfails', from))
-}
-
-/** The file of an input, absolute. */
-export function inputFile({ path }: DiscoveredModel, { file }: InputSettings): string | undefined {
-  return file === undefined ? undefined : resolve(dirname(path), file)
 }
 
 function invalid(file: string, problem: string, cause?: unknown): ModelTestError {

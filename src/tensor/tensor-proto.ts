@@ -16,7 +16,7 @@ import { dataFromBytes, dataLength, type FixedSizeDType, newData, type TensorDat
 import { FIELD, readTensorInfo, type TensorInfo } from './tensor-info.ts'
 import { bytesOfTensor, elementCount, type Tensor, tensor, tensorFromBytes } from './tensor.ts'
 
-export { type ByteRange, type ExternalData, readTensorInfo, type TensorInfo } from './tensor-info.ts'
+export { type ExternalData, readTensorInfo, type TensorInfo } from './tensor-info.ts'
 
 /** Reads external data; without a length, up to the end of the file. */
 export type ReadExternal = (location: string, offset: number, length: number | undefined) => Uint8Array

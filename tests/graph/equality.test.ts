@@ -4,7 +4,7 @@ import { inferTypes } from '../../src/graph/infer-types.ts'
 import { resolveModel } from '../../src/graph/resolve.ts'
 import { splitGraph } from '../../src/graph/split.ts'
 import { bytesOfTensor, type Tensor, tensor } from '../../src/tensor/tensor.ts'
-import { floats, type ModelSpec, type NodeSpec, op } from '../../testdata/onnx-builder.ts'
+import { floats, type GraphSpec, type ModelSpec, type NodeSpec, op } from '../../testdata/onnx-builder.ts'
 import { tempModel, tempModelBytes } from '../support/temp-model.ts'
 import onnxProto from 'onnx-proto'
 
@@ -106,9 +106,6 @@ describe('parts differ', () => {
   })
 
   test('by the body of a subgraph, but not by the names in it', () => {
-    const branch = (type: string, out: string) => ({
-      graph: { nodes: [op(type, ['x', 'x'], [out])], outputs: { [out]: FLOAT } },
-    })
     const node = (type: string, name: string): NodeSpec =>
       op('If', ['c'], [name], {
         then_branch: branch(type, `${name}t`),
@@ -122,3 +119,7 @@ describe('parts differ', () => {
     expect([kinds(model('Add', 'Add')), kinds(model('Add', 'Mul'))]).toEqual([3, 5])
   })
 })
+
+function branch(type: string, out: string): { graph: GraphSpec } {
+  return { graph: { nodes: [op(type, ['x', 'x'], [out])], outputs: { [out]: FLOAT } } }
+}

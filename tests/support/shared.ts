@@ -1,5 +1,5 @@
 /** Files outside the project that tests use where they are present. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
 export const SHARED: string = resolve(import.meta.dirname, '../../../shared/data')
@@ -36,8 +36,4 @@ export function sharedModels(): SharedModel[] {
       values: testedWith?.values ?? {},
       intmax: testedWith?.intmax,
     }))
-}
-
-export function listFolder(path: string): string[] {
-  return existsSync(path) ? readdirSync(path) : []
 }
