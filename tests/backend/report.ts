@@ -26,26 +26,6 @@ interface Outcome {
   readonly cause: string
 }
 
-const [source, flag, target] = process.argv.slice(2)
-if (source === undefined || (flag !== undefined && (flag !== '--write' || target === undefined))) {
-  process.stderr.write('usage: npm run backend -- <archive.tar.gz or folder> [--write <file.md>]\n')
-  process.exit(2)
-}
-
-const project = mkdtempSync(join(tmpdir(), 'onnx-backend-'))
-try {
-  layOut(project, resolve(source))
-  const started = performance.now()
-  const outcomes = runTests(project)
-  const seconds = (performance.now() - started) / 1000
-  process.stdout.write(`${outcomes.length} data sets in ${seconds.toFixed(0)} s\n`)
-  const text = render(outcomes)
-  if (target === undefined) process.stdout.write(text)
-  else writeFileSync(target, text)
-} finally {
-  rmSync(project, { recursive: true, force: true })
-}
-
 function layOut(folder: string, from: string): void {
   mkdirSync(join(folder, 'testdata'))
   mkdirSync(join(folder, 'node_modules'))
@@ -123,4 +103,24 @@ function render(outcomes: readonly Outcome[]): string {
     '',
     ...lists,
   ].join('\n')
+}
+
+const [source, flag, target] = process.argv.slice(2)
+if (source === undefined || (flag !== undefined && (flag !== '--write' || target === undefined))) {
+  process.stderr.write('usage: npm run backend -- <archive.tar.gz or folder> [--write <file.md>]\n')
+  process.exit(2)
+}
+
+const project = mkdtempSync(join(tmpdir(), 'onnx-backend-'))
+try {
+  layOut(project, resolve(source))
+  const started = performance.now()
+  const outcomes = runTests(project)
+  const seconds = (performance.now() - started) / 1000
+  process.stdout.write(`${outcomes.length} data sets in ${seconds.toFixed(0)} s\n`)
+  const text = render(outcomes)
+  if (target === undefined) process.stdout.write(text)
+  else writeFileSync(target, text)
+} finally {
+  rmSync(project, { recursive: true, force: true })
 }
