@@ -2,6 +2,7 @@
 import { type Figure, isMissed, renderSection, type Section } from './figures.ts'
 import { describeMachine } from './measure.ts'
 import { split } from './split.ts'
+import { suite } from './suite.ts'
 
 interface Bench {
   readonly about: string
@@ -10,6 +11,7 @@ interface Bench {
 
 const BENCHES: ReadonlyMap<string, Bench> = new Map([
   ['split', { about: 'opening models, taking them apart, extracting layers', run: split }],
+  ['suite', { about: 'the tests of models under Vitest', run: suite }],
 ])
 
 const USAGE = 2
