@@ -2,8 +2,10 @@
  * Named tensors in one file, and references to single tensors of it.
  *
  * A safetensors file; string tensors, which that format lacks, stand in its metadata. A
- * reference can be handed to another process, which reads only that tensor.
+ * reference can be handed to another process, which reads only that tensor. Of tensors that the
+ * reader has already the file need only hold the names.
  */
+import { ModelTestError } from '../errors.ts'
 import { openSafetensors, type SafetensorsFile, safetensorsChunks } from '../tensor/safetensors.ts'
 import type { FixedSizeDType } from '../tensor/tensor-data.ts'
 import { type Tensor, tensor, tensorFromBytes } from '../tensor/tensor.ts'
@@ -26,23 +28,36 @@ export function isRef(stored: StoredTensor): stored is TensorRef {
   return 'kind' in stored
 }
 
-export function writeTensorFile(path: string, tensors: ReadonlyMap<string, Tensor>): void {
+export function writeTensorFile(
+  path: string,
+  tensors: ReadonlyMap<string, Tensor>,
+  known: readonly string[] = [],
+): void {
   const [plain, strings] = [new Map<string, Tensor>(), new Map<string, string>()]
   for (const [name, value] of tensors) {
     if (value.dtype === 'string') strings.set(`${MARK}${name}`, JSON.stringify([value.shape, value.data]))
     else plain.set(`${MARK}${name}`, value)
   }
+  for (const name of known) strings.set(`${KNOWN_MARK}${name}`, '')
   writeFileAtomic(path, safetensorsChunks(plain, strings))
 }
 
 /** References to every tensor of a file; only the header is read. Throws when the file is damaged. */
-export function readTensorRefs(path: string): Map<string, StoredTensor> {
+export function readTensorRefs(
+  path: string,
+  known: ReadonlyMap<string, StoredTensor> = new Map(),
+): Map<string, StoredTensor> {
   const { entries, metadata } = openTensorFile(path)
   const refs = new Map<string, StoredTensor>()
   for (const [key, { dtype, shape, start, stop }] of entries) {
     refs.set(key.slice(MARK.length), { kind: 'ref', dtype, shape, path, start, stop })
   }
   for (const [key, text] of metadata) {
+    if (key.startsWith(KNOWN_MARK)) {
+      const name = key.slice(KNOWN_MARK.length)
+      refs.set(name, known.get(name) ?? unknown(path, name))
+      continue
+    }
     const [shape, data] = JSON.parse(text) as [number[], string[]]
     refs.set(key.slice(MARK.length), tensor('string', shape, data))
   }
@@ -52,8 +67,9 @@ export function readTensorRefs(path: string): Map<string, StoredTensor> {
 export function loadTensor(stored: StoredTensor): Tensor {
   if (!isRef(stored)) return stored
   const { source } = openTensorFile(stored.path)
-  // A view of a cached file may lie at any offset, and runtimes want aligned data: so copy.
-  const bytes = source.read(stored.start, stored.stop - stored.start).slice()
+  const read = source.read(stored.start, stored.stop - stored.start)
+  // A view of a file that was read whole may lie at any offset, and runtimes want aligned data: so copy.
+  const bytes = read.byteLength === read.buffer.byteLength ? read : read.slice()
   return tensorFromBytes(stored.dtype, stored.shape, bytes) as Tensor
 }
 
@@ -69,6 +85,20 @@ export function closeTensorFile(path: string): void {
 
 /** A value may be called `__metadata__`, which the format keeps for itself. */
 const MARK = '='
+
+/** In front of the name of a tensor that the reader has. */
+const KNOWN_MARK = '~'
+
+function unknown(path: string, name: string): never {
+  throw new ModelTestError(
+    'MALFORMED_TENSOR',
+    `the file only names "${name}", and its values are not known`,
+    {
+      file: path,
+      hint: 'Clear the cache: npx vitest-onnx cache clear.',
+    },
+  )
+}
 
 type OpenTensorFile = SafetensorsFile & { readonly source: FileSource }
 

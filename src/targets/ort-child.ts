@@ -1,8 +1,8 @@
 /** The process that holds onnxruntime: takes jobs, gives answers, and may crash alone. */
-import { getEachMessage, sendMessage } from 'execa'
 import type { InferenceSession } from 'onnxruntime-node'
 import { ModelTestError } from '../errors.ts'
 import { loadTensor, writeTensorFile } from '../files/tensor-file.ts'
+import { equalTensors, type Tensor } from '../tensor/tensor.ts'
 import type { OrtAnswer, OrtJob, OrtModel, OrtSettings } from './ort-jobs.ts'
 import { loadOrt, type Ort } from './ort-runtime.ts'
 import { fromOrtTensor, toOrtTensor } from './ort-tensor.ts'
@@ -15,14 +15,20 @@ interface Envelope {
 const REFERENCE: OrtSettings = { providers: ['cpu'], optimisation: 'disabled' }
 
 const library = loadOrt().catch((error: unknown) => error as ModelTestError)
-for await (const message of getEachMessage()) {
-  const { id, job } = message as unknown as Envelope
+// One after the other: a crash is then that of the job at hand.
+let last: Promise<unknown> = Promise.resolve()
+process.on('message', (message) => {
+  last = last.then(() => reply(message as Envelope))
+})
+process.once('disconnect', () => process.exit())
+
+async function reply({ id, job }: Envelope): Promise<void> {
   const ort = await library
   const missing =
     ort instanceof ModelTestError
       ? ({ kind: 'missing', message: ort.message, hint: ort.hint } as const)
       : undefined
-  await sendMessage({ id, answer: missing ?? (await answer(ort as Ort, job)) } as never)
+  process.send!({ id, answer: missing ?? (await answer(ort as Ort, job)) })
 }
 
 async function answer(ort: Ort, job: OrtJob): Promise<OrtAnswer> {
@@ -46,7 +52,16 @@ async function answer(ort: Ort, job: OrtJob): Promise<OrtAnswer> {
       return { kind: 'ran', outputs: Object.fromEntries(outputs), shapes }
     }
     const runMs = performance.now() - loaded
-    writeTensorFile(job.path, new Map([...(job.keepFeeds ? tensors : []), ...outputs]))
+    const isExpected = ([name, value]: readonly [string, Tensor]): boolean => {
+      const stored = job.expected?.[name]
+      return stored !== undefined && equalTensors(loadTensor(stored), value)
+    }
+    const [same, others] = partition(outputs, isExpected)
+    writeTensorFile(
+      job.path,
+      new Map([...(job.keepFeeds ? tensors : []), ...others]),
+      same.map(([name]) => name),
+    )
     return { kind: 'stored', loadMs: loaded - started, runMs }
   } catch (error) {
     if (error instanceof ModelTestError && error.code === 'FILE_UNWRITABLE') throw error
@@ -54,6 +69,12 @@ async function answer(ort: Ort, job: OrtJob): Promise<OrtAnswer> {
   } finally {
     await session.release()
   }
+}
+
+function partition<T>(items: readonly T[], isFirst: (item: T) => boolean): [T[], T[]] {
+  const parts: [T[], T[]] = [[], []]
+  for (const item of items) parts[isFirst(item) ? 0 : 1].push(item)
+  return parts
 }
 
 function sessionOptions(

@@ -42,6 +42,8 @@ export type OrtJob =
       readonly feeds: Readonly<Record<string, StoredTensor>>
       readonly fetches: readonly string[]
       readonly keepFeeds?: boolean
+      /** Outputs that equal these bit for bit are only named in the file. */
+      readonly expected?: Readonly<Record<string, StoredTensor>>
       readonly path: string
     }
 

@@ -4,8 +4,8 @@
  * A native crash or a hang ends that process and becomes an error of the one job; the next
  * job gets a new process. What the library prints is kept for the error, off the screen.
  */
+import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { execaNode, type ResultPromise } from 'execa'
 import { ModelTestError } from '../errors.ts'
 import type { OrtAnswer, OrtJob } from './ort-jobs.ts'
 
@@ -16,17 +16,17 @@ export interface OrtProcess {
 
 const DEFAULT_TIMEOUT_MS = 240_000
 
-type Child = ResultPromise<ReturnType<typeof childOptions>>
-
 export function startOrtProcess(): OrtProcess {
   let child: Child | undefined
-  let nextId = 0
+  const stop = (one: Child | undefined): void => {
+    one?.process.kill('SIGKILL')
+    if (child === one) child = undefined
+  }
   return {
     async ask(job, timeoutMs = DEFAULT_TIMEOUT_MS) {
-      child ??= startChild()
-      const answer = await exchange(child, nextId++, job, timeoutMs).catch((error: unknown) => {
-        child?.kill('SIGKILL')
-        child = undefined
+      const asked = (child ??= startChild())
+      const answer = await exchange(asked, job, timeoutMs).catch((error: unknown) => {
+        stop(asked)
         throw error
       })
       if (answer.kind === 'failed') throw failed(answer)
@@ -34,10 +34,7 @@ export function startOrtProcess(): OrtProcess {
         throw new ModelTestError('RUNTIME_MISSING', answer.message, { hint: answer.hint })
       return answer
     },
-    close() {
-      child?.kill('SIGKILL')
-      child = undefined
-    },
+    close: () => stop(child),
   }
 }
 
@@ -49,31 +46,52 @@ export function sharedOrtProcess(): OrtProcess {
   return shared
 }
 
-function startChild(): Child {
-  const child = execaNode(childScript(), [], childOptions())
-  child.catch(() => {})
-  return child
+interface Child {
+  readonly process: ChildProcess
+  /** Who waits for the answer to which job. */
+  readonly waiting: Map<number, (answer: OrtAnswer) => void>
+  readonly end: Promise<End>
+  nextId: number
 }
 
-function childOptions(): {
-  ipc: true
-  serialization: 'advanced'
-  stdin: 'ignore'
-  maxBuffer: number
-  buffer: { ipc: false; stdout: true; stderr: true }
-  reject: false
-  nodeOptions: string[]
-} {
-  return {
-    ipc: true,
+interface End {
+  readonly signal: string | undefined
+  readonly exitCode: number | undefined
+  readonly stderr: string
+  readonly cause?: Error
+}
+
+/** What is kept of the library's output. */
+const MAX_STDERR = 1_000_000
+
+/** Node's own channel: one event per message, where a stream of messages takes several times as long. */
+function startChild(): Child {
+  const process = fork(childScript(), [], {
     serialization: 'advanced',
-    stdin: 'ignore',
-    maxBuffer: 1_000_000,
-    buffer: { ipc: false, stdout: true, stderr: true },
-    reject: false,
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     // Sources are TypeScript while the project itself is under test.
-    nodeOptions: isSource() ? ['--import', 'tsx'] : [],
-  }
+    execArgv: isSource() ? ['--import', 'tsx'] : [],
+  })
+  const waiting: Child['waiting'] = new Map()
+  process.on('message', (message) => {
+    const { id, answer } = message as { id: number; answer: OrtAnswer }
+    waiting.get(id)?.(answer)
+    waiting.delete(id)
+  })
+  return { process, waiting, end: endOf(process), nextId: 0 }
+}
+
+function endOf(process: ChildProcess): Promise<End> {
+  let stderr = ''
+  process.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    stderr = (stderr + text).slice(0, MAX_STDERR)
+  })
+  return new Promise((resolve) => {
+    process.once('close', (exitCode, signal) => {
+      resolve({ exitCode: exitCode ?? undefined, signal: signal ?? undefined, stderr })
+    })
+    process.on('error', (cause) => resolve({ exitCode: undefined, signal: undefined, stderr, cause }))
+  })
 }
 
 function isSource(): boolean {
@@ -84,29 +102,31 @@ function childScript(): string {
   return fileURLToPath(new URL(isSource() ? './ort-child.ts' : './ort-child.js', import.meta.url))
 }
 
-async function exchange(child: Child, id: number, job: OrtJob, timeoutMs: number): Promise<OrtAnswer> {
-  const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs)
-  const started = performance.now()
+async function exchange(child: Child, job: OrtJob, timeoutMs: number): Promise<OrtAnswer> {
+  const { process, waiting } = child
+  const id = child.nextId++
+  let isLate = false
+  const timer = setTimeout(() => {
+    isLate = true
+    process.kill('SIGKILL')
+  }, timeoutMs)
   try {
-    const [message] = await Promise.all([
-      child.getOneMessage({ filter: (candidate) => (candidate as { id?: unknown }).id === id }),
-      child.sendMessage({ id, job } as never),
-    ])
-    return (message as unknown as { answer: OrtAnswer }).answer
-  } catch (cause) {
-    const { signal, exitCode, stderr } = await child
-    const isTimeout = performance.now() - started >= timeoutMs
-    throw new ModelTestError(
-      'RUNTIME_FAILED',
-      diedMessage(isTimeout ? timeoutMs : undefined, signal, exitCode, stderr),
-      {
-        hint: 'onnxruntime itself failed on this model; try another version of it, or report the model to its makers.',
-        cause,
-      },
-    )
+    return await new Promise<OrtAnswer>((resolve, reject) => {
+      waiting.set(id, resolve)
+      void child.end.then((end) => reject(died(end, isLate ? timeoutMs : undefined)))
+      // A channel that is closed already means an end, which says more.
+      process.send({ id, job }, () => {})
+    })
   } finally {
     clearTimeout(timer)
   }
+}
+
+function died({ signal, exitCode, stderr, cause }: End, timeoutMs: number | undefined): ModelTestError {
+  return new ModelTestError('RUNTIME_FAILED', diedMessage(timeoutMs, signal, exitCode, stderr), {
+    hint: 'onnxruntime itself failed on this model; try another version of it, or report the model to its makers.',
+    cause,
+  })
 }
 
 function diedMessage(
