@@ -2,13 +2,15 @@
  * Targets that are onnxruntime-node with other settings: the optimised CPU, and any provider.
  *
  * They run in the process of `ort-process.ts`, and can leave their results in a file there, so
- * that large tensors are not sent back and forth.
+ * that large tensors are not sent back and forth. A provider runs all nodes of a model or the
+ * model is an error: what onnxruntime moves to its CPU provider would be tested against itself.
  */
 import { createRequire } from 'node:module'
+import { z } from 'zod'
+import { ModelTestError } from '../errors.ts'
 import type { StoredTensor } from '../files/tensor-file.ts'
-import type { OrtModel, OrtSettings } from './ort-jobs.ts'
-import { sharedOrtProcess } from './ort-process.ts'
-import { loadOrt } from './ort-runtime.ts'
+import type { OrtJob, OrtModel, OrtSettings } from './ort-jobs.ts'
+import { type OrtProcess, sharedOrtProcess } from './ort-process.ts'
 import type { Chip, Runner, Target, TargetContext, TargetModel, Tensors } from './target.ts'
 
 /** A runner that can write its results itself. */
@@ -32,8 +34,18 @@ export const cpuTarget: Target = ortTarget('cpu', { providers: ['cpu'], optimisa
 
 /** Any execution provider that onnxruntime-node has: `webgpu`, `cuda`, `coreml`, `dml`, … */
 export function providerTarget(provider: string): Target {
-  return ortTarget(provider, { providers: [provider], optimisation: 'all' }, () => missingProvider(provider))
+  const target = ortTarget(provider, { providers: [provider], optimisation: 'all' }, () =>
+    unusableProvider(provider),
+  )
+  return {
+    ...target,
+    version: () => `${PROVIDER_REVISION} on ${ortVersion()}`,
+    chips: [{ name: 'default' }, { name: 'cpu-fallback', cpuFallback: true }],
+  }
 }
+
+/** Raise when providers are used with other settings. */
+const PROVIDER_REVISION = 2
 
 export function ortTarget(
   name: string,
@@ -46,64 +58,147 @@ export function ortTarget(
     chips: [{ name: 'default' }],
     unavailable,
     compile: (model, chip) => ({
-      model: ortModel(model),
-      settings: { ...settings, ...chipSettings(chip) },
+      model: { bytes: model.bytes },
+      settings: sessionSettings(settings, parseChip(name, chip), model),
       outputs: model.outputs,
     }),
     load: (artefact, context) => loadOrtArtefact(artefact as OrtArtefact, context),
   }
 }
 
-export function ortModel({ bytes, folder }: TargetModel): OrtModel {
-  return { bytes, folder }
-}
-
 export function loadOrtArtefact(
   { model, settings, outputs }: OrtArtefact,
   { timeoutMs }: TargetContext,
 ): FileRunner {
-  const store = async (inputs: ReadonlyMap<string, StoredTensor>, path: string): Promise<void> => {
-    const feeds = Object.fromEntries(inputs)
-    await sharedOrtProcess().ask({ kind: 'store', model, settings, feeds, fetches: outputs, path }, timeoutMs)
-  }
+  const job = { model, settings, fetches: outputs } as const
+  const ask = (asked: OrtJob): Promise<OrtReply> =>
+    sharedOrtProcess()
+      .ask(asked, timeoutMs)
+      .catch((error: unknown) => {
+        throw explainFallback(error, settings)
+      })
   return {
-    runToFile: store,
+    async runToFile(inputs, path): Promise<void> {
+      await ask({ ...job, kind: 'store', feeds: Object.fromEntries(inputs), path })
+    },
     async run(inputs: Tensors): Promise<Tensors> {
-      const job = {
-        kind: 'run',
-        model,
-        settings,
-        feeds: Object.fromEntries(inputs),
-        fetches: outputs,
-      } as const
-      const answer = await sharedOrtProcess().ask(job, timeoutMs)
-      return new Map(answer.kind === 'ran' ? Object.entries(answer.outputs) : [])
+      const answer = await ask({ ...job, kind: 'run', feeds: Object.fromEntries(inputs) })
+      // By name: an object puts names that are numbers first.
+      return new Map(outputs.map((name) => [name, (answer as Ran).outputs[name]!]))
     },
   }
 }
 
+type OrtReply = Awaited<ReturnType<OrtProcess['ask']>>
+type Ran = Extract<OrtReply, { kind: 'ran' }>
+
 export function ortVersion(): string {
   const require = createRequire(import.meta.url)
-  return (require('onnxruntime-node/package.json') as { version: string }).version
-}
-
-/** A chip file may set the session: `{ "optimisation": "basic", "threads": 2, "session": { … } }`. */
-function chipSettings({ optimisation, threads, session }: Chip): Partial<OrtSettings> {
-  return {
-    ...(typeof optimisation === 'string'
-      ? { optimisation: optimisation as OrtSettings['optimisation'] }
-      : {}),
-    ...(typeof threads === 'number' ? { threads } : {}),
-    ...(typeof session === 'object' && session !== null
-      ? { session: session as Record<string, unknown> }
-      : {}),
+  try {
+    return (require('onnxruntime-node/package.json') as { version: string }).version
+  } catch (cause) {
+    throw new ModelTestError('RUNTIME_MISSING', 'onnxruntime-node is not installed', {
+      hint: 'Install it without its install script: npm install --save-dev --ignore-scripts onnxruntime-node',
+      cause,
+    })
   }
 }
 
-/** Providers are compiled in or not; that one is listed does not say that its device is there. */
-async function missingProvider(provider: string): Promise<string | undefined> {
-  const { listSupportedBackends } = await loadOrt()
-  const names = listSupportedBackends().map(({ name }) => name)
-  if (names.includes(provider)) return undefined
-  return `onnxruntime-node has no provider "${provider}" on this machine; it has ${names.join(', ')}`
+const OPTIMISATIONS = ['disabled', 'basic', 'extended', 'all'] as const
+
+/** What a chip file may say. */
+const ortChip = z.strictObject({
+  name: z.string(),
+  optimisation: z.enum(OPTIMISATIONS, `must be one of ${OPTIMISATIONS.join(', ')}`).optional(),
+  threads: z.int('must be a whole number').positive('must be more than 0').optional(),
+  cpuFallback: z.boolean('must be true or false').optional(),
+  session: z.record(z.string(), z.unknown(), 'must be an object of session options').optional(),
+})
+
+type OrtChip = z.infer<typeof ortChip>
+
+function parseChip(target: string, chip: Chip): OrtChip {
+  const { data, error } = ortChip.safeParse(chip)
+  if (data !== undefined) return data
+  const problems = error.issues.map(({ path, message }) => [...path.map(String), message].join(' '))
+  throw new ModelTestError(
+    'INVALID_OPTION',
+    `chip "${chip.name}" does not fit the target ${target}: ${problems.join('; ')}`,
+    { hint: 'A chip of onnxruntime is like { "optimisation": "basic", "threads": 2, "session": {} }.' },
+  )
+}
+
+/**
+ * The folder of external data goes in here and not with the model: it shares the field `extra`
+ * with what the chip sets and with the fallback.
+ */
+function sessionSettings(
+  { session: own = {}, ...settings }: OrtSettings,
+  { optimisation = settings.optimisation, threads, cpuFallback, session = {} }: OrtChip,
+  { folder }: TargetModel,
+): OrtSettings {
+  const extra = (session['extra'] ?? {}) as { readonly session?: object }
+  const entries = {
+    model_external_initializers_file_folder_path: folder,
+    ...(isCpu(settings) || cpuFallback === true ? {} : { disable_cpu_ep_fallback: '1' }),
+    ...extra.session,
+  }
+  return {
+    ...settings,
+    optimisation,
+    ...(threads === undefined ? {} : { threads }),
+    session: { ...own, ...session, extra: { ...extra, session: entries } },
+  }
+}
+
+function isCpu({ providers }: OrtSettings): boolean {
+  return providers.length === 1 && providers[0] === 'cpu'
+}
+
+function explainFallback(error: unknown, { providers }: OrtSettings): unknown {
+  if (!(error instanceof ModelTestError) || !error.message.includes('fallback to CPU EP')) return error
+  return new ModelTestError(
+    'COMPILE_FAILED',
+    `the provider ${providers.map(String).join(', ')} lacks an operator, type or shape of the model; onnxruntime would run that part on its CPU provider`,
+    {
+      hint: 'Use the chip "cpu-fallback" (ONNX_TEST_CHIPS) to allow it; then not all of the model is tested on the provider.',
+      cause: error,
+    },
+  )
+}
+
+/** Asked once per process: that a provider is compiled in does not say that its device is there. */
+function unusableProvider(provider: string): Promise<string | undefined> {
+  const known = probed.get(provider) ?? probe(provider)
+  probed.set(provider, known)
+  return known
+}
+
+const probed = new Map<string, Promise<string | undefined>>()
+
+async function probe(provider: string): Promise<string | undefined> {
+  const settings = { providers: [provider], optimisation: 'disabled' } as const
+  try {
+    await sharedOrtProcess().ask({ kind: 'describe', model: { bytes: RELU }, settings }, PROBE_TIMEOUT_MS)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof ModelTestError)) throw error
+    if (error.code === 'RUNTIME_MISSING') return error.message
+    return `onnxruntime-node cannot use the provider "${provider}" on this machine: ${shortReason(error.message)}`
+  }
+}
+
+/** A first session compiles shaders or loads drivers, which takes seconds on slow machines. */
+const PROBE_TIMEOUT_MS = 60_000
+
+/** y = Relu(x) of one float32, opset 13. */
+const RELU: Uint8Array = Buffer.from(
+  'CAc6OwoQCgF4EgF5GgAiBFJlbHU6ABIFZ3JhcGhaDwoBeBIKCggIARIECgIIAWIPCgF5EgoKCAgBEgQKAggBQgQKABAN',
+  'base64',
+)
+
+/** Without the source position and the condition that onnxruntime puts in front. */
+function shortReason(message: string): string {
+  const [line = ''] = message.replace(/^onnxruntime cannot load the model: /, '').split('\n')
+  return line.replace(/^.* was false\. /, '').replace(/^no available backend found\. ERR: \[\w+\] /, '')
 }
