@@ -12,19 +12,55 @@ import {
   type SignatureDigest,
   signatureDifferences,
 } from '../compare/signature.ts'
-import type { ModelSource } from '../fixtures/model-source.ts'
-import type { Case } from '../suite/cases.ts'
 import type { Tensor } from '../tensor/tensor.ts'
+import { mismatch } from './outcome.ts'
 
-export function expectSignature(
-  context: TestContext,
-  _source: ModelSource,
-  _one: Case,
-  outputs: ReadonlyMap<string, Tensor>,
-): void {
+export function expectSignature(context: TestContext, outputs: ReadonlyMap<string, Tensor>): void {
   install()
-  const numeric = [...outputs].filter(([, value]) => value.dtype !== 'string')
-  ;(context.expect(new Map(numeric)) as unknown as { toMatchSignature(): void }).toMatchSignature()
+  const numeric = new Map([...outputs].filter(([, value]) => value.dtype !== 'string'))
+  lastResult = undefined
+  const assertion = context.expect(numeric) as unknown as { toMatchSignature(): void }
+  try {
+    assertion.toMatchSignature()
+  } catch (error) {
+    if (lastResult === undefined) throw error
+    throw mismatch(explain(context.task.name, numeric, lastResult))
+  }
+}
+
+/** Expectations that this run does not come to are not obsolete: Vitest would remove them when it updates. */
+export function keepExpectations(): void {
+  const { snapshotState } = expect.getState() as {
+    snapshotState?: { markSnapshotsAsCheckedForTest(name: string): void }
+  }
+  snapshotState?.markSnapshotsAsCheckedForTest('')
+}
+
+interface MatchResult {
+  readonly pass: boolean
+  /** Undefined where there is no expectation. */
+  readonly expected?: string | undefined
+}
+
+/** Vitest makes its error from a text alone; what it is about stays here. */
+let lastResult: MatchResult | undefined
+
+function explain(
+  test: string,
+  outputs: ReadonlyMap<string, Tensor>,
+  { expected }: MatchResult,
+): readonly string[] {
+  if (!expected) {
+    return [
+      `${test}: there is no expectation, and none is written in CI`,
+      'hint: Run it on your machine and commit the file in __snapshots__ beside the model.',
+    ]
+  }
+  return [
+    `${test}: the outputs match the reference, but not the expectation`,
+    ...differences(adapter.capture(outputs), parseDigests(expected)).map((line) => `  - ${line}`),
+    'hint: If the change is meant, run vitest with --update and commit the file in __snapshots__ beside the model.',
+  ]
 }
 
 type Digests = ReadonlyMap<string, SignatureDigest>
@@ -37,21 +73,30 @@ const adapter = {
     ),
   render: (digests: Digests): string =>
     [...digests].map(([name, digest]) => `${JSON.stringify(name)} ${renderSignature(digest)}`).join('\n'),
-  parseExpected: (text: string): Digests =>
-    new Map(
-      text
-        .trim()
-        .split('\n')
-        .filter((line) => line.trim() !== '')
-        .map(parseLine),
-    ),
-  match(
-    captured: Digests,
-    expected: Digests,
-  ): { pass: boolean; message: string; resolved?: string; expected?: string } {
-    const lines = differences(captured, expected)
+  parseExpected: (text: string): string => text,
+  match(captured: Digests, expected: string): { pass: boolean; message: string } {
+    const lines = differencesFrom(captured, expected)
     return { pass: lines.length === 0, message: lines.join('\n') }
   },
+}
+
+/** What cannot be read does not match, so that `--update` replaces it. */
+function differencesFrom(captured: Digests, expected: string): string[] {
+  try {
+    return differences(captured, parseDigests(expected))
+  } catch (error) {
+    return [(error as Error).message]
+  }
+}
+
+function parseDigests(text: string): Digests {
+  return new Map(
+    text
+      .trim()
+      .split('\n')
+      .filter((line) => line.trim() !== '')
+      .map(parseLine),
+  )
 }
 
 function parseLine(line: string): [string, SignatureDigest] {
@@ -77,8 +122,8 @@ function install(): void {
   isInstalled = true
   expect.extend({
     toMatchSignature(received: unknown) {
-      const result = Snapshots.toMatchDomainSnapshot.call(this as never, adapter as never, received)
-      return result as never
+      lastResult = Snapshots.toMatchDomainSnapshot.call(this as never, adapter as never, received) as never
+      return lastResult as never
     },
   })
 }

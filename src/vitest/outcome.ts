@@ -11,13 +11,11 @@ export class OutputMismatch extends Error {
 
 export class CannotTell extends Error {
   override readonly name = 'ERROR'
-  readonly fixture: string | undefined
 
-  constructor(message: string, fixture: string | undefined, cause: unknown) {
-    super(message, { cause })
-    this.fixture = fixture
-    // Where in this package it was noticed tells the reader nothing.
-    this.stack = `${this.name}: ${message}`
+  /** `frames`: where it comes from, in code that is not this package's. */
+  constructor(message: string, frames: readonly string[] = []) {
+    super(message)
+    this.stack = [`${this.name}: ${message}`, ...frames].join('\n')
   }
 }
 
@@ -25,10 +23,15 @@ export function cannotTell(error: unknown): CannotTell {
   const fixture = error instanceof FixtureFailure ? error.fixture : undefined
   const cause = error instanceof FixtureFailure ? error.cause : error
   const where = fixture === undefined ? '' : `${fixture}: `
-  if (cause instanceof ModelTestError)
-    return new CannotTell(`${where}${cause.message}\nhint: ${cause.hint}`, fixture, undefined)
-  const text = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
-  return new CannotTell(`${where}${text}`, fixture, cause)
+  if (cause instanceof ModelTestError) return new CannotTell(`${where}${cause.message}\nhint: ${cause.hint}`)
+  if (!(cause instanceof Error)) return new CannotTell(`${where}${String(cause)}`)
+  return new CannotTell(`${where}${cause.name}: ${cause.message}`, framesOf(cause))
+}
+
+/** Where in this package an error went by tells the reader nothing. */
+function framesOf({ stack = '' }: Error): string[] {
+  const own = new URL('..', import.meta.url).href
+  return stack.split('\n').filter((line) => /^\s+at /.test(line) && !line.includes(own))
 }
 
 export function mismatch(lines: readonly string[]): OutputMismatch {

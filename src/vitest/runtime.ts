@@ -20,7 +20,7 @@ import { findTarget } from '../targets/registry.ts'
 import type { Chip, Target } from '../targets/target.ts'
 import { equalTensors, type Tensor } from '../tensor/tensor.ts'
 import { currentConfig } from './config-channel.ts'
-import { expectSignature } from './expectation.ts'
+import { expectSignature, keepExpectations } from './expectation.ts'
 import { explainMismatch, keepMismatch } from './mismatch.ts'
 import { cannotTell, mismatch, OutputMismatch } from './outcome.ts'
 import { type CaseTolerances, thresholdsOf } from './thresholds.ts'
@@ -39,15 +39,24 @@ async function runTest(id: string, context: TestContext): Promise<void> {
   const timings = new Timings()
   try {
     const model = modelOf(id)
+    if (choosesCases(model.config)) keepExpectations()
     const one = caseOf(model, context.task.name)
     skipIfTold(one, model.config, context)
     if (model.found.problem !== undefined) throw model.found.problem
     await judge(model, one, context, timings)
   } catch (error) {
+    keepExpectations()
     throw isForVitest(error) ? error : cannotTell(error)
   } finally {
     Object.assign(context.task.meta, { onnx: timings.meta() })
   }
+}
+
+/** Settings of one run; with others the model has other tests, whose expectations stay. */
+const CHOICES = ['targets', 'chips', 'shapes', 'batchSizes', 'sequenceLengths', 'fullModel']
+
+function choosesCases({ fromEnvironment }: ResolvedConfig): boolean {
+  return CHOICES.some((setting) => fromEnvironment.includes(setting))
 }
 
 /** Skips and failed expectations are Vitest's own business. */
@@ -94,7 +103,7 @@ async function judge(model: OpenModel, one: Case, context: TestContext, timings:
     })
   if (one.xfail !== undefined)
     await context.annotate(`unexpected pass: remove it from ${one.xfail.from}`, 'xpass')
-  if (one.kind === 'full') expectSignature(context, source, one, actual)
+  if (one.kind === 'full') expectSignature(context, actual)
 }
 
 /**
