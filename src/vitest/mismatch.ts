@@ -11,6 +11,7 @@ import type { Culprit } from '../fixtures/first-value-off.ts'
 import type { ModelSource } from '../fixtures/model-source.ts'
 import type { Case } from '../suite/cases.ts'
 import { failureFolder, type KeptFailure } from '../suite/failures.ts'
+import { carriesBfloat16 } from '../targets/upcast/carries-bfloat16.ts'
 import type { Tensor } from '../tensor/tensor.ts'
 import { thresholdsOf } from './thresholds.ts'
 
@@ -54,10 +55,17 @@ export function explainMismatch({
     ...explainOutputs(verdict, { origin }),
     '',
     ...describeCase(source, one),
+    ...describeReference(source, one),
     ...(culprit === undefined ? [] : culprit.lines),
     `expected and actual: ${relative(source.config.root, kept)}/{expected,actual}.safetensors`,
     `compare again: npx vitest-onnx diff ${one.name}`,
   ]
+}
+
+/** Said where it is not what the file says. */
+function describeReference({ file, types }: ModelSource, { kind }: Case): string[] {
+  if (kind === 'data-set' || !carriesBfloat16(file.model, types)) return []
+  return ['reference: float32 (model up-cast from bfloat16, on the target too)']
 }
 
 function describeCase({ parts, discovered }: ModelSource, one: Case): string[] {

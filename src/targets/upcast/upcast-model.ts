@@ -65,6 +65,12 @@ export function upcastModel(model: ByteSource | Uint8Array, weights: WeightPolic
   }
 }
 
+/** Values inside of functions are in no table of types. */
+export function functionsHaveBfloat16(index: ModelIndex): boolean {
+  if (index.functions.length === 0) return false
+  return new Upcasting(index, { kind: 'reference', location: '', minBytes: Infinity }).functions() > 0
+}
+
 /** Attributes that hold a TensorProto.DataType, in whatever operator. */
 const DTYPE_ATTRIBUTES = 'to dtype output_dtype output_datatype stash_type softmax_precision precision'.split(
   ' ',
@@ -105,6 +111,12 @@ class Upcasting {
     this.#noteInterface('inputs')
     this.#noteInterface('outputs')
     return message.messageField(MODEL.graph, this.#graph(graphs, true))
+  }
+
+  /** How much changes in functions. */
+  functions(): number {
+    for (const { start, stop } of this.#index.functions) this.#function({ start, stop })
+    return this.changes
   }
 
   /** Nodes run in the order they are in, so the Casts of weights come first. */
