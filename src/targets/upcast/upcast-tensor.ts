@@ -3,7 +3,8 @@ import { onnxFromDtype } from '../../tensor/dtype.ts'
 import { type Tensor, tensor } from '../../tensor/tensor.ts'
 
 /** TensorProto.DataType, before and after. */
-export const [NARROW, WIDE]: readonly [number, number] = [onnxFromDtype('bfloat16'), onnxFromDtype('float32')]
+export const NARROW: number = onnxFromDtype('bfloat16')
+export const WIDE: number = onnxFromDtype('float32')
 
 /** Other tensors stay as they are. NaNs keep their bits. */
 export function upcastTensor(narrow: Tensor): Tensor {
