@@ -12,6 +12,8 @@ import { graphAsModel } from '../../../src/graph/whole.ts'
 import { indexModel } from '../../../src/onnx/model-index.ts'
 import { AS_IT_IS } from '../../../src/targets/sim/rewrite-model.ts'
 import { upcastModel } from '../../../src/targets/upcast/upcast-model.ts'
+import { upcastPart } from '../../../src/targets/upcast/upcast-part.ts'
+import { carriesBfloat16 } from '../../../src/targets/upcast/carries-bfloat16.ts'
 import { upcastTensor } from '../../../src/targets/upcast/upcast-tensor.ts'
 import { onnxFromDtype } from '../../../src/tensor/dtype.ts'
 import { writeFileAtomic } from '../../../src/files/write-file.ts'
@@ -183,6 +185,16 @@ describe.each(Object.keys(MODELS))('%s', (name) => {
     expect(hasBfloat16(bytes)).toBe(false)
   })
 
+  it('is known to carry bfloat16', () => {
+    for (const [spec, expected] of [
+      [narrow, true],
+      [wide, false],
+    ] as const) {
+      const index = indexModel(bytesSource(buildModel(spec)))
+      expect(carriesBfloat16(index, inferTypes(resolveModel(index)))).toBe(expected)
+    }
+  })
+
   it('is left alone where it has no bfloat16', () => {
     const before = buildModel(wide)
     const after = upcastModel(before, AS_IT_IS)
@@ -229,6 +241,20 @@ describe('weights', () => {
     expect(hasBfloat16(bytes)).toBe(false)
     const feeds = feedsOf(narrow)
     expect(await run(bytes, feeds)).toEqual(await run(buildModel(wide), feeds))
+  })
+
+  it('of a part are decoded up to a limit, and stay outside beyond it', async () => {
+    const graph = resolveModel(inFile.model)
+    const types = inferTypes(graph)
+    const cut = graphAsModel(graph, graph.outputs, (value) => types.get(value), reference).toBytes()
+    const external = inFile.external.bind(inFile)
+    const [decodedAll, kept] = [upcastPart(cut, external), upcastPart(cut, external, 100)]
+    expect(hasBfloat16(decodedAll)).toBe(false)
+    expect(hasBfloat16(kept)).toBe(true)
+    const feeds = feedsOf(narrow)
+    const expected = await run(buildModel(wide), feeds)
+    expect(await run(decodedAll, feeds)).toEqual(expected)
+    expect(await run(kept, feeds, { folder })).toEqual(expected)
   })
 
   it('can be put into a file beside', async () => {
@@ -282,6 +308,16 @@ it('changes a dtype that a function takes as an attribute', async () => {
   expect(decoded(bytes)).toEqual(decoded(wide!))
   const feeds = new Map([['x', values('float32', [3])]])
   expect(await run(bytes, feeds)).toEqual(await run(wide!, feeds))
+})
+
+it('knows of bfloat16 that is only inside of a function', () => {
+  const [narrow, wide] = (['bfloat16', 'float32'] as const).map((dtype) => {
+    const { functions = [], ...rest } = MODELS['functions']!(dtype)
+    const outside: ModelSpec = { ...rest, inputs: { x: ['float32', [3]] }, outputs: { y: ['float32', [3]] } }
+    const index = indexModel(bytesSource(buildModel({ ...outside, functions })))
+    return carriesBfloat16(index, new Map())
+  })
+  expect([narrow, wide]).toEqual([true, false])
 })
 
 it('says which inputs and outputs had another dtype', () => {
