@@ -13,9 +13,12 @@ import type { OrtJob, OrtModel, OrtSettings } from './ort-jobs.ts'
 import { type OrtProcess, sharedOrtProcess } from './ort-process.ts'
 import type { Chip, Runner, Target, TargetContext, TargetModel, Tensors } from './target.ts'
 
+type StoredTensors = ReadonlyMap<string, StoredTensor>
+
 /** A runner that can write its results itself. */
 export interface FileRunner extends Runner {
-  runToFile(inputs: ReadonlyMap<string, StoredTensor>, path: string): Promise<void>
+  /** Of outputs that equal `expected` bit for bit the file need only hold the names. */
+  runToFile(inputs: StoredTensors, path: string, expected?: StoredTensors): Promise<void>
 }
 
 export function isFileRunner(runner: Runner): runner is FileRunner {
@@ -78,8 +81,9 @@ export function loadOrtArtefact(
         throw explainFallback(error, settings)
       })
   return {
-    async runToFile(inputs, path): Promise<void> {
-      await ask({ ...job, kind: 'store', feeds: Object.fromEntries(inputs), path })
+    async runToFile(inputs, path, known = new Map()): Promise<void> {
+      const [feeds, expected] = [Object.fromEntries(inputs), Object.fromEntries(known)]
+      await ask({ ...job, kind: 'store', feeds, expected, path })
     },
     async run(inputs: Tensors): Promise<Tensors> {
       const answer = await ask({ ...job, kind: 'run', feeds: Object.fromEntries(inputs) })
