@@ -49,6 +49,10 @@ export function composeModel(
     if (type !== undefined) graph.messageField(GRAPH.valueInfo, valueInfo(value.name, type))
   }
 
+  for (const { field, start, stop } of model.graph.rest) {
+    if (!KNOWN_GRAPH_FIELDS.has(field)) graph.slice({ source: model.source, start, stop })
+  }
+
   const message = new MessageWriter().raw(shellOf(model)).messageField(MODEL.graph, graph)
   for (const [key, value] of Object.entries(metadata)) {
     message.messageField(
@@ -64,6 +68,9 @@ export function composeModel(
   }
   return message
 }
+
+/** Name, documentation, quantisation annotations and metadata are about the whole graph; what is unknown is kept. */
+const KNOWN_GRAPH_FIELDS = new Set<number>([2, 10, 14, 16])
 
 function innerValues(nodes: readonly GraphNode[], outputs: readonly Value[]): Value[] {
   if (nodes.length < 2) return []

@@ -62,7 +62,7 @@ function cut(graph: ScopedGraph, from: ReadonlySet<Value>, to: readonly Value[])
     else if (origin.kind !== 'node' || value.graph !== graph) inputs.add(value)
     else if (!needed.has(origin.node)) {
       needed.add(origin.node)
-      open.push(...readsOf(origin.node))
+      for (const read of readsOf(origin.node)) open.push(read)
     }
   }
   const nodes = topologicalOrder(graph).filter((node) => needed.has(node) && !isConstant(node.entry))

@@ -158,6 +158,11 @@ export function qualifiedName({ domain, opType }: NodeEntry): string {
   return domain === '' || domain === 'ai.onnx' ? opType : `${domain}.${opType}`
 }
 
-function attributesOf({ source, node }: RuleContext): Map<string, AttributeValue> {
-  return readAttributes(source, node)
+const attributes = new WeakMap<RuleContext, Map<string, AttributeValue>>()
+
+/** Read once for all outputs of a node. */
+function attributesOf(context: RuleContext): Map<string, AttributeValue> {
+  const known = attributes.get(context) ?? readAttributes(context.source, context.node)
+  attributes.set(context, known)
+  return known
 }

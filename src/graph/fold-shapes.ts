@@ -9,9 +9,9 @@
 import { readAttributes } from '../onnx/attributes.ts'
 import { constantContent, isConstant } from '../onnx/constant.ts'
 import { type NamedTensor, tensorFromProto } from '../tensor/tensor-proto.ts'
-import { elementCount, tensor, type Tensor, toBigInt64 } from '../tensor/tensor.ts'
+import { tensor, type Tensor, toBigInt64 } from '../tensor/tensor.ts'
 import type { TypeTable } from './infer-types.ts'
-import { type Ints, SHAPE_OPS } from './shape-ops.ts'
+import { type Ints, MAX_RANK, SHAPE_OPS } from './shape-ops.ts'
 import { topologicalOrder } from './order.ts'
 import type { GraphNode, ScopedGraph, Value } from './resolve.ts'
 
@@ -40,7 +40,8 @@ function foldGraph(
     for (const body of node.subgraphs) foldGraph(body, types, known, folded)
     const output = node.outputs[0]
     const result = output === undefined ? undefined : foldNode(node, types, known)
-    if (output === undefined || result === undefined || result.items.length > MAX_ITEMS) continue
+    if (output === undefined || result === undefined) continue
+    if (result.items.length > MAX_ITEMS || result.shape.length > MAX_RANK) continue
     known.set(output, result)
     if (isConstant(node.entry)) continue
     const complete = tensorOfInts(result)
@@ -85,7 +86,8 @@ function small(read: () => NamedTensor): Ints | undefined {
 }
 
 function isShort(dataType: number, dims: readonly number[]): boolean {
-  return FOLDABLE.has(dataType) && elementCount(dims) <= MAX_ITEMS
+  if (!FOLDABLE.has(dataType) || dims.length > MAX_RANK) return false
+  return dims.reduce((product, dim) => product * dim, 1) <= MAX_ITEMS
 }
 
 /** int32, int64, bool. */
@@ -93,7 +95,7 @@ const FOLDABLE = new Set([6, 7, 9])
 
 function intsOfTensor(constant: Tensor): Ints | undefined {
   if (constant.dtype !== 'int64' && constant.dtype !== 'int32' && constant.dtype !== 'bool') return undefined
-  if (constant.data.length > MAX_ITEMS) return undefined
+  if (constant.data.length > MAX_ITEMS || constant.shape.length > MAX_RANK) return undefined
   return { dtype: constant.dtype, shape: constant.shape, items: [...toBigInt64(constant)] }
 }
 

@@ -11,15 +11,33 @@ export function functionCalled(model: ModelIndex, node: NodeEntry): FunctionEntr
 export function functionsNeeded(model: ModelIndex, nodes: Iterable<NodeEntry>): readonly FunctionEntry[] {
   if (model.functions.length === 0) return NONE
   const needed = new Set<FunctionEntry>()
+  const open = [...called(model, nodes)]
+  for (let callee = open.pop(); callee !== undefined; callee = open.pop()) {
+    if (needed.has(callee)) continue
+    needed.add(callee)
+    for (const next of calledBy(model, callee)) open.push(next)
+  }
+  return needed.size === 0 ? NONE : model.functions.filter((entry) => needed.has(entry))
+}
+
+const callees = new WeakMap<FunctionEntry, ReadonlySet<FunctionEntry>>()
+
+function calledBy(model: ModelIndex, entry: FunctionEntry): ReadonlySet<FunctionEntry> {
+  const known = callees.get(entry) ?? called(model, entry.nodes)
+  callees.set(entry, known)
+  return known
+}
+
+/** What nodes call themselves, or in their subgraphs. */
+function called(model: ModelIndex, nodes: Iterable<NodeEntry>): Set<FunctionEntry> {
+  const found = new Set<FunctionEntry>()
   const open = [...nodes]
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
-    for (const { graph } of node.subgraphs) open.push(...graph.nodes)
+    for (const { graph } of node.subgraphs) for (const inner of graph.nodes) open.push(inner)
     const callee = functionCalled(model, node)
-    if (callee === undefined || needed.has(callee)) continue
-    needed.add(callee)
-    open.push(...callee.nodes)
+    if (callee !== undefined) found.add(callee)
   }
-  return model.functions.filter((entry) => needed.has(entry))
+  return found
 }
 
 const NONE: readonly FunctionEntry[] = []

@@ -30,7 +30,8 @@ class Inference {
   readonly #model: ModelIndex
   readonly #reader: WireReader
   readonly #reported: ReportedTypes
-  #calls = 0
+  #visited = 0
+  #depth = 0
 
   constructor(model: ModelIndex, reported: ReportedTypes) {
     this.#model = model
@@ -70,8 +71,9 @@ class Inference {
     for (const entry of [...valueInfos, ...outputs, ...inputs]) entries.set(entry.name, entry)
     return (value) => {
       // A declaration of a name that is used twice may be about the other value.
+      const isOwn = value.name === value.written
       const entry =
-        value.name === value.written || value.origin.kind === 'input' ? entries.get(value.written) : undefined
+        value.origin.kind === 'input' ? value.origin.entry : isOwn ? entries.get(value.written) : undefined
       return entry === undefined ? undefined : readValueInfoType(this.#reader, entry.start, entry.stop)
     }
   }
@@ -86,9 +88,23 @@ class Inference {
 
   #operator(entry: NodeEntry, inputs: readonly (ValueType | undefined)[]): (ValueType | undefined)[] {
     const callee = functionCalled(this.#model, entry)
-    if (callee !== undefined) return this.#calls++ < MAX_CALLS ? this.#call(callee, inputs) : []
+    if (callee !== undefined) return this.#mayVisit(callee) ? this.#enter(callee, inputs) : []
     const elements = outputTypes({ source: this.#model.source, node: entry, inputs: inputs.map(elementType) })
     return elements.map((element) => typeOfElement(element, inputs[0]))
+  }
+
+  #mayVisit({ nodes }: FunctionEntry): boolean {
+    this.#visited += nodes.length + 1
+    return this.#visited <= MAX_VISITED && this.#depth < MAX_CALL_DEPTH
+  }
+
+  #enter(callee: FunctionEntry, inputs: readonly (ValueType | undefined)[]): (ValueType | undefined)[] {
+    this.#depth++
+    try {
+      return this.#call(callee, inputs)
+    } finally {
+      this.#depth--
+    }
   }
 
   #call(callee: FunctionEntry, inputs: readonly (ValueType | undefined)[]): (ValueType | undefined)[] {
@@ -136,8 +152,9 @@ function interfaceType(
   return reported.shape === undefined || reported.shape.length === declared.shape.length ? declared : reported
 }
 
-/** Functions may call functions, and a hostile file makes them call themselves or fan out without end. */
-const MAX_CALLS = 1000
+/** Nodes of functions, over all calls: a hostile file makes them call themselves or fan out without end. */
+const MAX_VISITED = 200_000
+const MAX_CALL_DEPTH = 100
 
 const SCALAR: readonly Dim[] = []
 const [INT64, BOOL] = [7, 9]

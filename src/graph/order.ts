@@ -10,16 +10,24 @@ import { describeNode, type GraphNode, readsOf, type ScopedGraph } from './resol
 export function topologicalOrder(graph: ScopedGraph): readonly GraphNode[] {
   const known = orders.get(graph)
   if (known !== undefined) return known
-  const order = isSorted(graph) ? graph.nodes : sort(graph)
+  const order = isSorted(graph) ? constantsInTime(graph) : sort(graph)
   orders.set(graph, order)
   return order
 }
 
 const orders = new WeakMap<ScopedGraph, readonly GraphNode[]>()
 
+/** A file may list a constant after its readers, since it is none of the steps. */
+function constantsInTime({ nodes }: ScopedGraph): readonly GraphNode[] {
+  const constants = nodes.filter(({ entry }) => isConstant(entry))
+  const isLate = constants.some((node) =>
+    [...consumersOf(node)].some(({ position }) => position < node.position),
+  )
+  return isLate ? [...constants, ...nodes.filter(({ entry }) => !isConstant(entry))] : nodes
+}
+
 function sort(graph: ScopedGraph): readonly GraphNode[] {
   const { nodes } = graph
-
   const waiting = nodes.map((node) => producersOf(node).size)
   const ready = new PositionHeap()
   for (const node of nodes) if (waiting[node.position] === 0) ready.push(node.position)

@@ -96,8 +96,6 @@ class Scope {
   readonly #parent: Parent | undefined
   readonly #definitions = new Map<string, Definition | Definition[]>()
   readonly #renamed = new Set<string>()
-  /** How often a name was given out with a number behind it. */
-  readonly #copies = new Map<string, number>()
   /** Captured from outside, in order of first use. */
   readonly captured = new Set<Value>()
 
@@ -223,11 +221,12 @@ class Scope {
 
   #freshName(name: string): string {
     const names = allNames(this.graph.model)
-    let count = this.#copies.get(name) ?? 1
+    const copies = copiesOf(this.graph.model)
+    let count = copies.get(name) ?? 1
     let fresh: string
     do fresh = `${name}__${++count}`
     while (names.has(fresh) || this.#knows(fresh))
-    this.#copies.set(name, count)
+    copies.set(name, count)
     this.#renamed.add(fresh)
     return fresh
   }
@@ -254,6 +253,15 @@ function nearest(definitions: readonly Definition[], position: number): Definiti
 }
 
 const namesOfModels = new WeakMap<ModelIndex, Set<string>>()
+
+const copiesOfModels = new WeakMap<ModelIndex, Map<string, number>>()
+
+/** The last number behind each name: counted for the whole file, so that no search starts over. */
+function copiesOf(model: ModelIndex): Map<string, number> {
+  const known = copiesOfModels.get(model) ?? new Map<string, number>()
+  copiesOfModels.set(model, known)
+  return known
+}
 
 /** Every name in the file: asked for only when a name is reused. */
 function allNames(model: ModelIndex): Set<string> {

@@ -24,6 +24,11 @@ export interface ShapeOpContext {
   readonly tensorAttribute: (range: Range) => Ints | undefined
 }
 
+/** No real tensor has more dimensions; broadcasting costs rank times size. */
+export const MAX_RANK = 32
+/** Of Min and Max. */
+const MAX_OPERANDS = 64
+
 type ShapeOp = (context: ShapeOpContext) => Ints | undefined
 
 export const SHAPE_OPS: ReadonlyMap<string, ShapeOp> = new Map<string, ShapeOp>([
@@ -63,6 +68,7 @@ export const SHAPE_OPS: ReadonlyMap<string, ShapeOp> = new Map<string, ShapeOp>(
 
 function shapeOp({ firstType, attributes }: ShapeOpContext): Ints | undefined {
   if (firstType?.kind !== 'tensor' || firstType.shape === undefined) return undefined
+  if (firstType.shape.length > MAX_RANK) return undefined
   const rank = firstType.shape.length
   const start = clampAxis(Number(intOf(attributes(), 'start') ?? 0n), rank)
   const end = clampAxis(Number(intOf(attributes(), 'end') ?? BigInt(rank)), rank)
@@ -148,7 +154,9 @@ function sliceItems<T>(items: readonly T[], start: bigint, end: bigint, step: bi
 
 function concatOp({ inputs, attributes }: ShapeOpContext): Ints | undefined {
   if (!isFirstAxis(intOf(attributes(), 'axis') ?? 0n)) return undefined
+  if (inputs.length === 0 || inputs.length > MAX_MADE) return undefined
   if (!inputs.every((part) => part !== undefined && part.shape.length === 1)) return undefined
+  if (inputs.reduce((sum, part) => sum + part!.items.length, 0) > MAX_MADE) return undefined
   const items = inputs.flatMap((part) => part!.items)
   return { dtype: inputs[0]!.dtype, shape: [items.length], items }
 }
@@ -263,6 +271,7 @@ function binary(apply: (a: bigint, b: bigint) => bigint | undefined, result?: 'b
 
 function variadic(apply: (a: bigint, b: bigint) => bigint): ShapeOp {
   return ({ inputs }) => {
+    if (inputs.length > MAX_OPERANDS) return undefined
     let all = inputs[0]
     for (const next of inputs.slice(1)) {
       all = all === undefined || next === undefined ? undefined : combine(all, next, apply)
@@ -312,7 +321,7 @@ function reduce(apply: (a: bigint, b: bigint) => bigint, start: bigint): ShapeOp
 function axesOf({ inputs, given, attributes }: ShapeOpContext): readonly number[] | undefined | 'absent' {
   const axes = given[1] ? inputs[1]?.items : (intsOf(attributes(), 'axes') ?? 'absent')
   if (axes === undefined || axes === 'absent') return axes
-  return axes.every((axis) => axis !== undefined) ? axes.map(Number) : undefined
+  return axes.length <= MAX_RANK && axes.every((axis) => axis !== undefined) ? axes.map(Number) : undefined
 }
 
 /** The common shape of broadcast operands; undefined if they do not fit or it is long. */

@@ -59,8 +59,9 @@ function splitInto(
     const positions = nodes.map((node) => indices[node.position]!)
     parts.push({ name, scope, graph, nodes, nodeIndices: positions, merged, ...boundary, outputs })
     for (const node of nodes) {
+      const labels = node.subgraphs.length === 0 ? [] : branchLabels(node)
       for (const [at, body] of node.subgraphs.entries()) {
-        const branch = branchLabel(node, at)
+        const branch = labels[at]!
         const inner = nodes.length === 1 ? '' : `${cleanName(node.entry.opType)}_${indices[node.position]}_`
         splitInto(
           parts,
@@ -114,14 +115,16 @@ function nodeIndices(graph: ScopedGraph): number[] {
 }
 
 /** `then_branch` reads `then`; several graphs of one attribute are numbered. */
-function branchLabel(node: GraphNode, at: number): string {
-  const { subgraphs } = node.entry
-  const { attribute } = subgraphs[at]!
-  const same = subgraphs.filter((entry) => entry.attribute === attribute)
-  const label = cleanName(attribute.replace(/_branch$/, ''))
-  return same.length === 1
-    ? label
-    : `${label}${subgraphs.slice(0, at).filter((entry) => entry.attribute === attribute).length}`
+function branchLabels({ entry: { subgraphs } }: GraphNode): string[] {
+  const totals = new Map<string, number>()
+  for (const { attribute } of subgraphs) totals.set(attribute, (totals.get(attribute) ?? 0) + 1)
+  const seen = new Map<string, number>()
+  return subgraphs.map(({ attribute }) => {
+    const number = seen.get(attribute) ?? 0
+    seen.set(attribute, number + 1)
+    const label = cleanName(attribute.replace(/_branch$/, ''))
+    return totals.get(attribute) === 1 ? label : `${label}${number}`
+  })
 }
 
 function joinScope(outer: string, inner: string): string {
@@ -139,9 +142,12 @@ const MAX_LABEL = 64
 /** An operator called `If_0_then_Relu` can end up with the name of another part. */
 function withUniqueNames(parts: Part[]): Part[] {
   const taken = new Set<string>()
+  const copies = new Map<string, number>()
   return parts.map((part) => {
     let { name } = part
-    for (let count = 2; taken.has(name); count++) name = `${part.name}~${count}`
+    let count = copies.get(part.name) ?? 1
+    while (taken.has(name)) name = `${part.name}~${++count}`
+    copies.set(part.name, count)
     taken.add(name)
     return name === part.name ? part : { ...part, name }
   })

@@ -55,6 +55,9 @@ export const FIELD = {
 
 const EXTERNAL = 1
 
+/** Far beyond any runtime; a hostile file may claim millions. */
+const MAX_RANK = 4096
+
 /** Reads the TensorProto at [start, stop); the reader is left at `stop`. */
 export function readTensorInfo(reader: WireReader, start: number, stop: number): TensorInfo {
   const draft: Draft = { name: '', dataType: 0, dims: [], dataBytes: 0, location: 0, entries: new Map() }
@@ -76,7 +79,11 @@ interface Draft extends Mutable<Omit<TensorInfo, 'external'>> {
 function readField(reader: WireReader, draft: Draft): void {
   switch (reader.field) {
     case FIELD.dims:
-      for (const dim of reader.integers('TensorProto.dims')) draft.dims.push(dimension(reader, dim))
+      for (const dim of reader.integers('TensorProto.dims')) {
+        draft.dims.push(dimension(reader, dim))
+        if (draft.dims.length > MAX_RANK)
+          throw reader.malformed(`a tensor has more than ${MAX_RANK} dimensions`)
+      }
       return
     case FIELD.dataType:
       reader.expect(VARINT, 'TensorProto.data_type')
