@@ -35,12 +35,26 @@ export async function findTarget(name: string, module: string | undefined): Prom
 }
 
 async function importTarget(path: string): Promise<Target> {
-  const { default: target } = (await import(/* @vite-ignore */ pathToFileURL(path).href)) as {
-    default?: Target
-  }
+  const { default: target } = await importModule(path)
   if (typeof target?.compile === 'function' && typeof target.load === 'function') return target
   throw new ModelTestError('INVALID_OPTION', 'the module does not default-export a target', {
     file: path,
     hint: "Write: export default defineTarget({ name: '…', version, compile, load })",
   })
+}
+
+async function importModule(path: string): Promise<{ default?: Target }> {
+  try {
+    return (await import(/* @vite-ignore */ pathToFileURL(path).href)) as { default?: Target }
+  } catch (cause) {
+    throw new ModelTestError(
+      'INVALID_OPTION',
+      `the module of a target cannot be loaded (${(cause as Error).message})`,
+      {
+        file: path,
+        hint: 'Paths of targets go from the folder of the Vitest config; the module is JavaScript, unless Node itself runs TypeScript.',
+        cause,
+      },
+    )
+  }
 }
