@@ -257,6 +257,18 @@ describe('weights', () => {
     expect(await run(kept, feeds, { folder })).toEqual(expected)
   })
 
+  it('of bodies are never put outside, where runtimes do not look for them', async () => {
+    const body = MODELS['bodies of If with weights, constants and captured values']!
+    const model = tempModelBytes(buildModel(body('bfloat16')))
+    const weights = { ...reference, location: basename(model.path), minBytes: 1 }
+    const { bytes } = upcastModel(model.model.source, weights)
+    const bodies = indexModel(bytesSource(bytes)).graph.nodes.flatMap(({ subgraphs }) => subgraphs)
+    const inner = bodies.flatMap(({ graph }) => graph.initializers.map(({ info }) => info))
+    expect(inner.map(({ name, external }) => [name, external])).toEqual([['inner', undefined]])
+    const feeds = feedsOf(body('bfloat16'))
+    expect(await run(bytes, feeds, { folder })).toEqual(await run(buildModel(body('float32')), feeds))
+  })
+
   it('can be put into a file beside', async () => {
     const beside = tempFolder()
     const placed: Uint8Array[] = []
@@ -308,6 +320,19 @@ it('changes a dtype that a function takes as an attribute', async () => {
   expect(decoded(bytes)).toEqual(decoded(wide!))
   const feeds = new Map([['x', values('float32', [3])]])
   expect(await run(bytes, feeds)).toEqual(await run(wide!, feeds))
+})
+
+it('changes bodies that are given as a list', () => {
+  const [narrow, wide] = (['bfloat16', 'float32'] as const).map((dtype) => {
+    const body = MODELS['bodies of If with weights, constants and captured values']!
+    const proto = onnx.ModelProto.decode(buildModel(body(dtype)))
+    for (const attribute of proto.graph!.node![3]!.attribute!) {
+      attribute.graphs = [attribute.g!, attribute.g!]
+      delete attribute.g
+    }
+    return onnx.ModelProto.encode(proto).finish()
+  })
+  expect(decoded(upcastModel(narrow!, AS_IT_IS).bytes)).toEqual(decoded(wide!))
 })
 
 it('knows of bfloat16 that is only inside of a function', () => {
