@@ -3,7 +3,7 @@
  *
  * It reads no files, so that weights travel inside the model.
  */
-import type { InferenceSession } from 'onnxruntime-common'
+import type { InferenceSession } from 'onnxruntime-node'
 import { ModelTestError } from '../errors.ts'
 import { inlineWeights } from './inline-weights.ts'
 import type { Ort } from './ort-runtime.ts'
