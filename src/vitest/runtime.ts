@@ -26,6 +26,9 @@ import { cannotTell, mismatch, OutputMismatch } from './outcome.ts'
 import { type CaseTolerances, thresholdsOf } from './thresholds.ts'
 import { Timings } from './timings.ts'
 
+// Targets of the user may load onnxruntime in this very process.
+process.env['ORT_DISABLE_TELEMETRY'] ??= '1'
+
 export interface ModelSuite {
   /** Runs the test that the context is of, by its name. */
   readonly run: (context: TestContext) => Promise<void>

@@ -1,9 +1,10 @@
 /**
- * The last lines of a run: where its time went, per step over all tests of models.
+ * The last lines of a run: where its time went, per step over all tests of models; why some were
+ * skipped; which known failures are none any more.
  *
  * Reads what the tests left in their meta, so that it works for merged blob reports too.
  */
-import type { Reporter, TestModule, Vitest } from 'vitest/node'
+import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node'
 import { textTable } from '../compare/text-table.ts'
 import type { OnnxMeta } from './timings.ts'
 
@@ -15,19 +16,58 @@ export class TimesReporter implements Reporter {
   }
 
   onTestRunEnd(modules: readonly TestModule[]): void {
-    const steps = stepsOf(modules)
-    if (steps.size === 0) return
-    const rows = [...steps].map(([step, { total, count }]) => [
-      step,
-      `${total.toFixed(0)} ms`,
-      String(count),
-      `${(total / count).toFixed(2)} ms`,
-    ])
-    const lines = textTable([['step', 'total', 'count', 'average'], ...rows], [1, 2, 3])
-    this.#vitest?.logger.log(
-      `\n Where the time of the model tests went\n${lines.map((line) => `  ${line}`).join('\n')}\n`,
-    )
+    const tests = modules.flatMap((module) => [...module.children.allTests()]).filter(isOfModel)
+    const sections = [...timeLines(tests), ...skipLines(tests), ...unexpectedPassLines(tests)]
+    if (sections.length > 0) this.#vitest?.logger.log(`\n${sections.join('\n')}\n`)
   }
+}
+
+function isOfModel(test: TestCase): boolean {
+  return 'onnx' in test.meta()
+}
+
+function timeLines(tests: readonly TestCase[]): string[] {
+  const steps = stepsOf(tests)
+  if (steps.size === 0) return []
+  const rows = [...steps].map(([step, { total, count }]) => [
+    step,
+    `${total.toFixed(0)} ms`,
+    String(count),
+    `${(total / count).toFixed(2)} ms`,
+  ])
+  const lines = textTable([['step', 'total', 'count', 'average'], ...rows], [1, 2, 3])
+  return [' Where the time of the model tests went', ...lines.map((line) => `  ${line}`)]
+}
+
+/** Vitest's default reporter does not say why tests of a file that passes were skipped. */
+function skipLines(tests: readonly TestCase[]): string[] {
+  const counts = new Map<string, number>()
+  for (const test of tests) {
+    const result = test.result()
+    if (result.state !== 'skipped' || result.note === undefined) continue
+    counts.set(result.note, (counts.get(result.note) ?? 0) + 1)
+  }
+  if (counts.size === 0) return []
+  const rows = [...counts].toSorted(([, a], [, b]) => b - a).map(([why, count]) => [String(count), why])
+  return [' Model tests skipped', ...shortened(textTable(rows, [0]))]
+}
+
+function unexpectedPassLines(tests: readonly TestCase[]): string[] {
+  const notes = tests.flatMap((test) =>
+    test
+      .annotations()
+      .filter(({ type }) => type === 'xpass')
+      .map(({ message }) => `${test.name}: ${message}`),
+  )
+  return notes.length === 0 ? [] : [' Known failures that pass', ...shortened(notes)]
+}
+
+const MOST_LINES = 10
+
+function shortened(lines: readonly string[]): string[] {
+  const more = lines.length - MOST_LINES
+  const shown = lines.slice(0, MOST_LINES).map((line) => `  ${line}`)
+  return more > 0 ? [...shown, `  and ${more} more`] : shown
 }
 
 interface Step {
@@ -35,15 +75,13 @@ interface Step {
   count: number
 }
 
-function stepsOf(modules: readonly TestModule[]): Map<string, Step> {
+function stepsOf(tests: readonly TestCase[]): Map<string, Step> {
   const steps = new Map<string, Step>()
-  for (const module of modules) {
-    for (const test of module.children.allTests()) {
-      const { onnx } = test.meta() as { onnx?: OnnxMeta }
-      for (const [step, ms] of Object.entries(onnx?.timings ?? {})) {
-        const known = steps.get(step) ?? { total: 0, count: 0 }
-        steps.set(step, { total: known.total + ms, count: known.count + 1 })
-      }
+  for (const test of tests) {
+    const { onnx } = test.meta() as { onnx?: OnnxMeta }
+    for (const [step, ms] of Object.entries(onnx?.timings ?? {})) {
+      const known = steps.get(step) ?? { total: 0, count: 0 }
+      steps.set(step, { total: known.total + ms, count: known.count + 1 })
     }
   }
   return steps

@@ -195,8 +195,9 @@ describe.concurrent('shards', () => {
 const hasStrace = spawnSync('strace', ['-V']).status === 0
 
 describe.concurrent('telemetry', () => {
-  test('no file of it appears', async () => {
-    const p = runtimeProject(['example-matmul'], `{ targets: ['sim', 'cpu'] }`)
+  test('no file of it appears, not even of a target that loads onnxruntime itself', async () => {
+    const p = runtimeProject(['example-matmul'], `{ targets: ['sim', 'cpu', './mine.js'] }`)
+    p.write('mine.js', ONE_BAD_LAYER)
     expect((await p.run()).code).toBe(0)
     expect(p.files('.').filter((file) => /mat-debug/.test(file))).toEqual([])
     expect(p.files('home')).toEqual([])
@@ -204,7 +205,8 @@ describe.concurrent('telemetry', () => {
 
   test('no connection is tried', async ({ skip }) => {
     if (!hasStrace) skip('strace is not installed')
-    const p = runtimeProject(['example-matmul'], `{ targets: ['sim', 'cpu'] }`)
+    const p = runtimeProject(['example-matmul'], `{ targets: ['sim', 'cpu', './mine.js'] }`)
+    p.write('mine.js', ONE_BAD_LAYER)
     const log = join(p.folder, 'connects.txt')
     const strace = ['strace', '-f', '-qq', '-s', '500', '-e', 'trace=connect,execve', '-o', log]
     const run = await p.vitestUnder(strace, ['run'])

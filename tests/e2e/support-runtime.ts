@@ -103,8 +103,10 @@ export function runtimeProject(
      import { onnx } from 'vitest-onnx'
      export default defineConfig({ plugins: [onnx(${options})] })\n`,
   )
-  for (const name of ['home', 'tmp', 'testdata/onnx_models'])
+  for (const name of ['home', 'tmp', 'testdata/onnx_models', 'node_modules'])
     mkdirSync(join(folder, name), { recursive: true })
+  // What the user's own target needs, out of reach of the package.
+  symlinkSync(join(ROOT, 'node_modules/onnx-proto'), join(folder, 'node_modules/onnx-proto'))
   for (const model of models) {
     if (typeof model !== 'string') write(`testdata/onnx_models/${model[0]}.onnx`, model[1])
     else copyFileSync(join(MODELS, `${model}.onnx`), join(folder, 'testdata/onnx_models', `${model}.onnx`))
