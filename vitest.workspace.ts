@@ -9,10 +9,18 @@ const projects: TestProjectConfiguration[] = [
       exclude: ['tests/e2e/**'],
       isolate: false,
       pool: 'forks',
+      testTimeout: 60_000,
+      hookTimeout: 60_000,
     },
   }),
   defineProject({
-    test: { name: 'e2e', include: ['tests/e2e/**/*.test.ts'], pool: 'forks', testTimeout: 120_000 },
+    test: {
+      name: 'e2e',
+      include: ['tests/e2e/**/*.test.ts'],
+      pool: 'forks',
+      testTimeout: 180_000,
+      hookTimeout: 300_000,
+    },
   }),
 ]
 
