@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { keepChecksums } from './checksums.ts'
 import { listEntries, removeFile } from './entries.ts'
 import { isCache } from './layout.ts'
+import { clearNotes } from './notes.ts'
 import { type FileSum, sumOf, sweepLeftovers } from './prune.ts'
 import { storageError } from './storage-error.ts'
 
@@ -21,6 +22,7 @@ export function clearCache(folder: string): ClearResult {
     for (const shard of shards) removeEmpty(shard)
     for (const kind of new Set([...shards].map((shard) => dirname(shard)))) removeEmpty(kind)
     keepChecksums(folder, new Set())
+    clearNotes(folder)
     return { entries: sumOf(entries), leftovers: sweepLeftovers(folder) }
   } catch (cause) {
     throw storageError(folder, cause)

@@ -4,6 +4,7 @@
  *     CACHEDIR.TAG              says that this is a cache: backups skip it, `cache clear` demands it
  *     <kind>/<2 hex>/<version>  the entries: whole, immutable files
  *     .checksums                what every entry's bytes add up to, one line per entry made
+ *     .notes                    keys of which it is enough to know that they are there (notes.ts)
  *     .locks/                   who makes which entry now
  *     .temporary/               entries that are not whole yet
  *     .hashes/                  content hashes of large files (content-hash.ts)
@@ -39,6 +40,10 @@ export function entryName({ kind, version }: CacheKey): string {
 
 export function checksumsPath(folder: string): string {
   return join(folder, '.checksums')
+}
+
+export function notesPath(folder: string): string {
+  return join(folder, '.notes')
 }
 
 export function locksFolder(folder: string): string {

@@ -19,6 +19,7 @@ import { fileChecksum, type ReadFile, recordChecksum } from './checksums.ts'
 import { removeFile, TOUCH_MS } from './entries.ts'
 import { type CacheKey, entryName, entryPath, layOut, locksFolder, temporaryFolder } from './layout.ts'
 import { type Lock, tryLock } from './lock.ts'
+import { openNotes } from './notes.ts'
 import { thisProcess } from './process-owner.ts'
 import { DEFAULT_MAX_BYTES, type SizeCap, sizeCap } from './size-cap.ts'
 import { isDiskFull, storageError } from './storage-error.ts'
@@ -57,6 +58,12 @@ export interface Cache {
    * made. A cache that cannot be written throws FILE_UNWRITABLE, before `make` where it can.
    */
   file(key: CacheKey, make: MakeEntry, check?: CheckEntry): Promise<CacheHit>
+  /**
+   * The same for an entry that may turn out to need no file: when `make` writes none, that is noted,
+   * and the answer is undefined, now and later. Cheaper, and without a lock: two processes that want
+   * it at the same time both make it.
+   */
+  fileOrNote(key: CacheKey, make: MakeEntry, check?: CheckEntry): Promise<CacheHit | undefined>
   /** The path of an existing entry, unchecked; makes nothing. */
   peek(key: CacheKey): string | undefined
 }
@@ -72,6 +79,7 @@ export function openCache({
   const folder = resolve(named)
   const memory = memoryOf(folder)
   const cap = sizeCap(folder, maxBytes)
+  const notes = openNotes(folder, recompute)
   const cache: OpenCache = { folder, memory, cap, recompute }
   return {
     folder,
@@ -83,6 +91,17 @@ export function openCache({
       const hit = obtain(cache, { key, path, make, check }).finally(() => memory.pending.delete(path))
       memory.pending.set(path, hit)
       return hit
+    },
+    async fileOrNote(key, make, check) {
+      if (notes.has(key)) return undefined
+      const wanted = { key, path: entryPath(folder, key), make, check }
+      if (isKnown(cache, wanted.path)) return { path: wanted.path, made: false }
+      const hit = recompute ? undefined : findEntry(cache, wanted)
+      if (hit !== undefined) return hit
+      prepare(cache)
+      const made = await makeEntryOrNone(cache, wanted)
+      if (made === undefined) notes.add(key)
+      return made
     },
     peek(key) {
       const path = entryPath(folder, key)
@@ -175,6 +194,13 @@ async function obtain(cache: OpenCache, wanted: Wanted): Promise<CacheHit> {
   }
 }
 
+function findEntry({ memory, recompute }: OpenCache, wanted: Wanted): CacheHit | undefined {
+  const identity = identityAt(wanted.path)
+  if (identity === undefined || !isTrusted(wanted)) return undefined
+  memory.known.set(wanted.path, { identity, isFresh: recompute })
+  return { path: wanted.path, made: false }
+}
+
 function isTrusted({ path, check }: Wanted): boolean {
   try {
     check?.(path)
@@ -209,10 +235,31 @@ function release(lock: Lock): void {
   } catch {}
 }
 
+/** The folders of a cache, once per process; somebody may remove them later. */
+function prepare({ folder, memory }: OpenCache): void {
+  if (memory.isLaidOut && statOf(temporaryFolder(folder)) !== undefined) return
+  try {
+    layOut(folder)
+    memory.isLaidOut = true
+  } catch (cause) {
+    throw storageError(folder, cause)
+  }
+}
+
 async function makeEntry(cache: OpenCache, wanted: Wanted): Promise<CacheHit> {
   const temporary = newTemporaryPath(cache.folder)
+  await makeInto(cache.folder, temporary, wanted.make)
+  return keepEntry(cache, temporary, wanted)
+}
+
+async function makeEntryOrNone(cache: OpenCache, wanted: Wanted): Promise<CacheHit | undefined> {
+  const temporary = newTemporaryPath(cache.folder)
+  await makeInto(cache.folder, temporary, wanted.make)
+  return statOf(temporary) === undefined ? undefined : keepEntry(cache, temporary, wanted)
+}
+
+function keepEntry(cache: OpenCache, temporary: string, wanted: Wanted): CacheHit {
   try {
-    await makeInto(cache.folder, temporary, wanted.make)
     const stat = store(cache.folder, temporary, wanted)
     cache.memory.known.set(wanted.path, { identity: identityOf(stat), isFresh: cache.recompute })
     enforceCap(cache, stat.size)
@@ -227,6 +274,7 @@ async function makeInto(folder: string, temporary: string, make: MakeEntry): Pro
   try {
     await make(temporary)
   } catch (error) {
+    removeQuietly(temporary)
     throw isDiskFull(error) ? storageError(folder, error) : error
   }
 }

@@ -42,7 +42,7 @@ export type OrtJob =
       readonly feeds: Readonly<Record<string, StoredTensor>>
       readonly fetches: readonly string[]
       readonly keepFeeds?: boolean
-      /** Outputs that equal these bit for bit are only named in the file. */
+      /** Outputs that equal these bit for bit are only named in the file; when all do, there is none. */
       readonly expected?: Readonly<Record<string, StoredTensor>>
       readonly path: string
     }

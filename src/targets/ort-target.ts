@@ -17,7 +17,7 @@ type StoredTensors = ReadonlyMap<string, StoredTensor>
 
 /** A runner that can write its results itself. */
 export interface FileRunner extends Runner {
-  /** Of outputs that equal `expected` bit for bit the file need only hold the names. */
+  /** Of outputs that equal `expected` bit for bit the file holds the names; when all do, there is no file. */
   runToFile(inputs: StoredTensors, path: string, expected?: StoredTensors): Promise<void>
 }
 

@@ -94,7 +94,7 @@ async function judge(model: OpenModel, one: Case, context: TestContext, timings:
       : [loadTensors(stored), loadTensors(subject.reference)],
   )
   const verdict = await timings.time('compare', () =>
-    compareUnlessEqual(actual, expected, thresholdsOf(source, one)),
+    compareUnlessEqual(actual, expected, () => thresholdsOf(source, one)),
   )
   if (verdict !== undefined && verdict.kind !== 'match')
     await fail({
@@ -187,7 +187,7 @@ function skipWithoutReference(
 function compareUnlessEqual(
   actual: ReadonlyMap<string, Tensor>,
   expected: ReadonlyMap<string, Tensor>,
-  tolerances: CaseTolerances,
+  tolerances: () => CaseTolerances,
 ): OutputsVerdict | undefined {
   const isEqual =
     actual.size === expected.size &&
@@ -195,7 +195,7 @@ function compareUnlessEqual(
       const other = actual.get(name)
       return other !== undefined && equalTensors(other, value)
     })
-  return isEqual ? undefined : compareOutputs(actual, expected, tolerances.of)
+  return isEqual ? undefined : compareOutputs(actual, expected, tolerances().of)
 }
 
 interface Failing {

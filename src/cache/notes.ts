@@ -1,0 +1,47 @@
+/**
+ * Facts that need no file of their own: keys, one a line, in one text file of the cache.
+ *
+ * That a key is noted is all it says. Making a file costs as much as running a small layer, and a
+ * line next to nothing. Lines are appended whole; one that a kill cut short matches nothing.
+ * A note that is lost or made twice costs work done twice, never a wrong result.
+ */
+import { appendFileSync, readFileSync } from 'node:fs'
+import { removeFile } from './entries.ts'
+import { type CacheKey, entryName, notesPath } from './layout.ts'
+
+export interface Notes {
+  has(key: CacheKey): boolean
+  add(key: CacheKey): void
+}
+
+/** With `recompute`, only what this process has noted counts. */
+export function openNotes(folder: string, recompute: boolean): Notes {
+  let known: Set<string> | undefined
+  const all = (): Set<string> => (known ??= recompute ? new Set() : readNotes(folder))
+  return {
+    has: (key) => all().has(entryName(key)),
+    add(key) {
+      all().add(entryName(key))
+      try {
+        appendFileSync(notesPath(folder), `${entryName(key)}\n`)
+      } catch {
+        // The next run does it again.
+      }
+    },
+  }
+}
+
+export function clearNotes(folder: string): void {
+  removeFile(notesPath(folder))
+}
+
+function readNotes(folder: string): Set<string> {
+  try {
+    const text = readFileSync(notesPath(folder), 'latin1')
+    return new Set([...text.matchAll(LINE)].map(([, name]) => name!))
+  } catch {
+    return new Set()
+  }
+}
+
+const LINE = /^([a-z-]+\.[0-9a-f]{64})\n/gm
