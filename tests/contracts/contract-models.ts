@@ -30,6 +30,8 @@ const bools = (shape: number[], values: number[]): Tensor => tensor('bool', shap
 interface Entry {
   readonly spec: ModelSpec
   readonly inputs?: Readonly<Record<string, Tensor>>
+  /** In the file; a literal puts names that are numbers first. */
+  readonly order?: readonly string[]
   /** Moves the weights into a file beside the model. */
   readonly isExternal?: boolean
 }
@@ -125,6 +127,7 @@ const ENTRIES: Readonly<Record<string, Entry>> = {
       outputs: { b: ['float32', [2, 2]], '10': ['float32', [2, 2]], '2': ['float32', [2, 2]] },
     },
     inputs: { x: wave(2, 2) },
+    order: ['b', '10', '2'],
   },
   'external weights': {
     spec: {
@@ -175,16 +178,19 @@ const ENTRIES: Readonly<Record<string, Entry>> = {
 }
 
 export function contractModels(): ContractModel[] {
-  return Object.entries(ENTRIES).map(([name, { spec, inputs = {}, isExternal = false }]) => {
+  return Object.entries(ENTRIES).map(([name, { spec, inputs = {}, isExternal = false, order }]) => {
     const folder = tempFolder()
-    const bytes = isExternal ? moveWeightsOut(buildModel(spec), folder) : buildModel(spec)
-    return { name, bytes, folder, inputs, outputs: outputNames(bytes) }
+    const outputs = order ?? Object.keys(spec.outputs)
+    const ordered = orderOutputs(buildModel(spec), outputs)
+    return { name, bytes: isExternal ? moveWeightsOut(ordered, folder) : ordered, folder, inputs, outputs }
   })
 }
 
-/** In the order of the file; a literal puts names that are numbers first. */
-function outputNames(bytes: Uint8Array): string[] {
-  return onnxProto.onnx.ModelProto.decode(bytes).graph!.output!.map(({ name }) => name!)
+function orderOutputs(bytes: Uint8Array, names: readonly string[]): Uint8Array {
+  const model = onnxProto.onnx.ModelProto.decode(bytes)
+  const { output } = model.graph!
+  model.graph!.output = names.map((name) => output!.find((info) => info.name === name)!)
+  return onnxProto.onnx.ModelProto.encode(model).finish()
 }
 
 const EXTERNAL = 1
