@@ -70,13 +70,16 @@ async function runVitest(folder: string, args: readonly string[]): Promise<Vites
   const run = execa(process.execPath, [join(folder, 'node_modules/vitest/vitest.mjs'), ...args], {
     cwd: folder,
     env: { ...WITHOUT_SETTINGS, CI: '', NO_COLOR: '1' },
+    all: true,
+    reject: false,
   })
   let peakBytes = 0
   const timer = setInterval(() => {
     peakBytes = Math.max(peakBytes, run.pid === undefined ? 0 : residentBytes(run.pid))
   }, SAMPLE_MS)
   try {
-    const { stdout } = await run
+    const { stdout, all, exitCode } = await run
+    if (exitCode !== 0) throw new Error(`vitest ${args.join(' ')} failed:\n${lastLines(all)}`)
     return { ms: performance.now() - started, stdout, peakBytes }
   } finally {
     clearInterval(timer)
@@ -84,6 +87,10 @@ async function runVitest(folder: string, args: readonly string[]): Promise<Vites
 }
 
 const SAMPLE_MS = 250
+
+function lastLines(text: string): string {
+  return text.split('\n').slice(-30).join('\n')
+}
 
 /** Settings of who runs the benchmark would change what is measured. */
 const WITHOUT_SETTINGS = Object.fromEntries(
