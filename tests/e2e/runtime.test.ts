@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { onnxFromDtype } from '../../src/tensor/dtype.ts'
 import { tensor } from '../../src/tensor/tensor.ts'
 import { buildModel, ints, op } from '../../testdata/onnx-builder.ts'
 import { ONE_BAD_LAYER, removeProjects, runtimeProject, targetThat } from './support-runtime.ts'
@@ -107,6 +108,21 @@ describe.concurrent('verdicts', () => {
     expect(Object.values(statuses)).toEqual(['skipped', 'skipped', 'failed'])
     expect(stderr).toMatch(/\nERROR: reference: onnxruntime cannot load the model: .*NoSuchOp/)
     expect(stdout).toContain('[the reference cannot run the model: see odd_full_model-sim-default]')
+  })
+
+  test('an op that a chip lacks is an ERROR of compiling, where the op is', async () => {
+    const p = runtimeProject(['example-matmul'], `{ chips: ['small'] }`)
+    p.write(
+      'testdata/chips/small.json',
+      '{ "name": "small", "storage": "float32", "unsupportedOps": ["Add"] }',
+    )
+    const { statuses, tests } = await p.run()
+    expect(statuses).toEqual({
+      'example-matmul_layer_MatMul_0-sim-small': 'passed',
+      'example-matmul_layer_Add_1-sim-small': 'failed',
+      'example-matmul_full_model-sim-small': 'failed',
+    })
+    expect(tests['example-matmul_layer_Add_1-sim-small']?.message).toMatch(/^ERROR: compiled: .*Add/)
   })
 
   test('-t picks tests by name', async () => {
@@ -272,6 +288,25 @@ describe.concurrent('onnxruntime itself', () => {
       expect(stderr).toContain('ERROR: reference: the process that runs onnxruntime was ended by SIGSEGV')
     },
   )
+})
+
+/** Fetching a type that it does not know ends the process of onnxruntime-node 1.30 with SIGABRT. */
+test('a type that onnxruntime-node cannot give is the ERROR of what gives it alone', async () => {
+  const int4 = buildModel({
+    opset: 21,
+    ir: 10,
+    nodes: [op('Relu', ['x'], ['r']), op('Cast', ['r'], ['y'], { to: onnxFromDtype('int4') })],
+    inputs: { x: ['float32', [4]] },
+    outputs: { y: ['int4', [4]] },
+  })
+  const { statuses, stderr } = await runtimeProject([['int4', int4]], `{ targets: ['cpu'] }`).run()
+  expect(statuses).toEqual({
+    'int4_layer_Relu_0-cpu-default': 'passed',
+    'int4_layer_Cast_1-cpu-default': 'failed',
+    'int4_full_model-cpu-default': 'failed',
+  })
+  expect(stderr).toMatch(/\nERROR: model: .*int4\.onnx: "y" has a type that onnxruntime-node cannot/)
+  expect(stderr).not.toContain('SIGABRT')
 })
 
 /** The process of onnxruntime below a project, once it has worked for a while. */
