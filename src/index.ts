@@ -36,5 +36,8 @@ export {
   defineTarget,
   type Runner,
   type Target,
+  type TargetContext,
   type TargetModel,
+  type Tensors,
+  type ValueRanges,
 } from './targets/target.ts'

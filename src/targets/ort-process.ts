@@ -149,7 +149,7 @@ function failed({ step, message }: Extract<OrtAnswer, { kind: 'failed' }>): Mode
   return new ModelTestError('RUNTIME_FAILED', `onnxruntime cannot ${step} the model: ${message}`, {
     hint:
       step === 'load'
-        ? 'The CPU provider lacks an operator or a type that the model uses, or the model is invalid.'
+        ? 'The provider lacks an operator or a type that the model uses, or the model is invalid.'
         : 'The inputs do not fit the model, or a kernel failed on them.',
   })
 }
