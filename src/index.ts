@@ -41,3 +41,4 @@ export {
   type Tensors,
   type ValueRanges,
 } from './targets/target.ts'
+export { inlineWeights } from './targets/inline-weights.ts'

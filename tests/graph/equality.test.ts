@@ -106,15 +106,10 @@ describe('parts differ', () => {
   })
 
   test('by the body of a subgraph, but not by the names in it', () => {
-    const node = (type: string, name: string): NodeSpec =>
-      op('If', ['c'], [name], {
-        then_branch: branch(type, `${name}t`),
-        else_branch: branch('Sub', `${name}e`),
-      })
     const model = (first: string, second: string): ModelSpec => ({
       inputs: { x: FLOAT, c: ['bool', []] },
       outputs: { a: undefined, b: undefined },
-      nodes: [node(first, 'a'), node(second, 'b')],
+      nodes: [ifNode(first, 'a'), ifNode(second, 'b')],
     })
     expect([kinds(model('Add', 'Add')), kinds(model('Add', 'Mul'))]).toEqual([3, 5])
   })
@@ -122,4 +117,11 @@ describe('parts differ', () => {
 
 function branch(type: string, out: string): { graph: GraphSpec } {
   return { graph: { nodes: [op(type, ['x', 'x'], [out])], outputs: { [out]: FLOAT } } }
+}
+
+function ifNode(type: string, name: string): NodeSpec {
+  return op('If', ['c'], [name], {
+    then_branch: branch(type, `${name}t`),
+    else_branch: branch('Sub', `${name}e`),
+  })
 }
