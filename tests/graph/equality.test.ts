@@ -106,12 +106,7 @@ describe('parts differ', () => {
   })
 
   test('by the body of a subgraph, but not by the names in it', () => {
-    const model = (first: string, second: string): ModelSpec => ({
-      inputs: { x: FLOAT, c: ['bool', []] },
-      outputs: { a: undefined, b: undefined },
-      nodes: [ifNode(first, 'a'), ifNode(second, 'b')],
-    })
-    expect([kinds(model('Add', 'Add')), kinds(model('Add', 'Mul'))]).toEqual([3, 5])
+    expect([kinds(ifModel('Add', 'Add')), kinds(ifModel('Add', 'Mul'))]).toEqual([3, 5])
   })
 })
 
@@ -124,4 +119,12 @@ function ifNode(type: string, name: string): NodeSpec {
     then_branch: branch(type, `${name}t`),
     else_branch: branch('Sub', `${name}e`),
   })
+}
+
+function ifModel(first: string, second: string): ModelSpec {
+  return {
+    inputs: { x: FLOAT, c: ['bool', []] },
+    outputs: { a: undefined, b: undefined },
+    nodes: [ifNode(first, 'a'), ifNode(second, 'b')],
+  }
 }
