@@ -5,7 +5,6 @@
  * interrupted. The result goes to stdout, progress and errors to stderr.
  */
 import { Command, InvalidArgumentError } from 'commander'
-import pc from 'picocolors'
 import { Progress } from '../convergence/progress.ts'
 import { renderReport } from '../convergence/render-report.ts'
 import type { Paint } from '../convergence/render-table.ts'
@@ -18,6 +17,7 @@ import {
 import { DEFAULT_MANIFEST_NAME } from '../convergence/storage.ts'
 import { writePlots } from '../convergence/write-plots.ts'
 import { ModelTestError } from '../errors.ts'
+import { colors, errorColors } from './colors.ts'
 
 interface ConvergeOptions {
   readonly testConfigPath: string
@@ -141,7 +141,7 @@ class InterruptSignal {
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 function paintFor(stream: NodeJS.WriteStream): Paint {
-  const colours = pc.createColors(pc.isColorSupported && stream.isTTY)
+  const colours = stream === process.stderr ? errorColors : colors
   return { good: colours.green, bad: colours.red, dim: colours.dim }
 }
 

@@ -2,9 +2,9 @@
 /** The `vitest-onnx` command: parses, calls, prints. Exit codes: 0 fine, 1 the model's fault, 2 wrong usage. */
 import { createRequire } from 'node:module'
 import { Command, CommanderError } from 'commander'
-import pc from 'picocolors'
 import { type ErrorCode, ModelTestError } from '../errors.ts'
 import { cacheCommand } from './cache.ts'
+import { errorColors } from './colors.ts'
 import { convergeCommand } from './converge.ts'
 import { diffCommand } from './diff.ts'
 import { extractCommand } from './extract.ts'
@@ -53,12 +53,12 @@ function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   if (error instanceof ModelTestError) {
     process.stderr.write(
-      `${pc.red('error:')} ${lines(error.message)}\n${pc.dim('hint:')}  ${lines(error.hint)}\n`,
+      `${errorColors.red('error:')} ${lines(error.message)}\n${errorColors.dim('hint:')}  ${lines(error.hint)}\n`,
     )
     return WRONG_USAGE.has(error.code) ? 2 : 1
   }
   process.stderr.write(
-    `${pc.red('error:')} unexpected: ${error instanceof Error ? error.stack : String(error)}\n`,
+    `${errorColors.red('error:')} unexpected: ${error instanceof Error ? error.stack : String(error)}\n`,
   )
   return 1
 }

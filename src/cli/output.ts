@@ -1,5 +1,5 @@
 /** What the commands print: tables, sizes, progress; colours and live lines only on a terminal. */
-import pc from 'picocolors'
+import { colors, errorColors } from './colors.ts'
 
 export function print(text: string): void {
   process.stdout.write(`${text}\n`)
@@ -11,11 +11,11 @@ export function printJson(value: unknown, replacer?: (key: string, value: unknow
 
 /** A remark that is no result: goes to stderr, so that stdout can be piped. */
 export function note(text: string): void {
-  process.stderr.write(`${pc.dim('note:')} ${text}\n`)
+  process.stderr.write(`${errorColors.dim('note:')} ${text}\n`)
 }
 
 export function heading(text: string): string {
-  return pc.bold(text)
+  return colors.bold(text)
 }
 
 /** Columns as wide as their widest cell; numbers to the right. */

@@ -12,7 +12,7 @@ export async function loadOrt(): Promise<Ort> {
   process.env['ORT_DISABLE_TELEMETRY'] ??= '1'
   try {
     const module = (await import('onnxruntime-node')) as Ort & { default?: Ort }
-    return module.default ?? module
+    return withPlainFloat16(module.default ?? module)
   } catch (cause) {
     throw new ModelTestError(
       'RUNTIME_MISSING',
@@ -23,4 +23,20 @@ export async function loadOrt(): Promise<Ort> {
       },
     )
   }
+}
+
+/**
+ * Where the global `Float16Array` exists (Node 24), onnxruntime takes only that for float16 and then
+ * reads nothing of it (1.30). It looks for the global once, when the first tensor is made.
+ */
+function withPlainFloat16(ort: Ort): Ort {
+  const float16 = Object.getOwnPropertyDescriptor(globalThis, 'Float16Array')
+  if (float16 === undefined) return ort
+  Reflect.deleteProperty(globalThis, 'Float16Array')
+  try {
+    void new ort.Tensor('float16', new Uint16Array(1), [1])
+  } finally {
+    Object.defineProperty(globalThis, 'Float16Array', float16)
+  }
+  return ort
 }

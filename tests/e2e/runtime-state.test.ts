@@ -121,7 +121,8 @@ describe.concurrent('the cache', () => {
     const p = runtimeProject(['example-matmul'])
     await p.run()
     const entries = cacheEntries(p)
-    expect(entries).toHaveLength(4)
+    // The reference, and the results that differ from it.
+    expect(entries.length).toBeGreaterThan(1)
     for (const entry of entries) truncateSync(join(p.folder, CACHE, entry), 20)
     const { code, stderr } = await p.run()
     expect([code, stderr]).toEqual([0, ''])
