@@ -13,13 +13,10 @@ const folder = mkdtempSync(join(tmpdir(), 'vitest-onnx-newest-'))
 try {
   writeFileSync(join(folder, 'package.json'), '{ "private": true }\n')
   const node = `node-${process.platform}-${process.arch}`
-  execFileSync(
-    'npm',
-    ['install', '--no-save', '--ignore-scripts', '--prefix', folder, `${node}@24`, 'vitest@5'],
-    {
-      stdio: 'inherit',
-    },
-  )
+  const install = ['install', '--no-save', '--ignore-scripts', `${node}@24`, 'vitest@5']
+  // The project's own settings refuse packages for newer engines, and npm hands them down.
+  const plain = Object.entries(process.env).filter(([name]) => !name.toLowerCase().startsWith('npm_'))
+  execFileSync('npm', install, { cwd: folder, stdio: 'inherit', env: Object.fromEntries(plain) })
   const modules = join(folder, 'node_modules')
   const env = {
     ...process.env,
