@@ -4,13 +4,14 @@
  * The new model is stitched from slices: its cost is that of the nodes and weights it holds.
  * Names are those of the values, so models cut from one graph fit together by name.
  */
+import { WireReader } from '../bytes/wire-reader.ts'
 import { MessageWriter } from '../bytes/wire-writer.ts'
-import { ENTRY, GRAPH, MODEL } from '../onnx/fields.ts'
-import type { ModelIndex } from '../onnx/model-index.ts'
+import { ENTRY, GRAPH, MODEL, VALUE_INFO } from '../onnx/fields.ts'
+import type { ModelIndex, ValueEntry } from '../onnx/model-index.ts'
 import { valueInfo, type ValueType } from '../onnx/value-type.ts'
 import type { Tensor } from '../tensor/tensor.ts'
 import { functionsNeeded } from './functions.ts'
-import type { GraphNode, Value } from './resolve.ts'
+import type { GraphNode, ScopedGraph, Value } from './resolve.ts'
 import { keepsNames, rewriteNode } from './rewrite.ts'
 import { addConstant, addWeight, type WeightPolicy } from './weights.ts'
 
@@ -42,8 +43,8 @@ export function composeModel(
   graph.stringField(GRAPH.name, name)
   for (const value of weights) addWeight(graph, value, policy)
   for (const [value, tensor] of folded) addConstant(graph, value.name, tensor)
-  for (const value of inputs) graph.messageField(GRAPH.input, valueInfo(value.name, typeOf(value)))
-  for (const value of outputs) graph.messageField(GRAPH.output, valueInfo(value.name, typeOf(value)))
+  for (const value of inputs) graph.messageField(GRAPH.input, declared(value, typeOf(value)))
+  for (const value of outputs) graph.messageField(GRAPH.output, declared(value, typeOf(value)))
   for (const value of innerValues(nodes, outputs)) {
     const type = typeOf(value)
     if (type !== undefined) graph.messageField(GRAPH.valueInfo, valueInfo(value.name, type))
@@ -68,6 +69,29 @@ export function composeModel(
   }
   return message
 }
+
+/** A value with its name and type, and whatever else the file says of it as an input or output. */
+function declared(value: Value, type: ValueType | undefined): MessageWriter {
+  const info = valueInfo(value.name, type)
+  const entry =
+    value.origin.kind === 'input' ? value.origin.entry : value.isOutput ? outputEntry(value) : undefined
+  if (entry === undefined) return info
+  const { source } = value.graph.model
+  const reader = new WireReader(source).seek(entry.start)
+  while (reader.next(entry.stop)) {
+    const isNew = reader.field === VALUE_INFO.name || reader.field === VALUE_INFO.type
+    if (!isNew) info.slice({ source, start: reader.fieldStart, stop: reader.stop })
+  }
+  return info
+}
+
+function outputEntry({ graph, written }: Value): ValueEntry | undefined {
+  const known = outputEntries.get(graph) ?? new Map(graph.index.outputs.map((entry) => [entry.name, entry]))
+  outputEntries.set(graph, known)
+  return known.get(written)
+}
+
+const outputEntries = new WeakMap<ScopedGraph, ReadonlyMap<string, ValueEntry>>()
 
 /** Name, documentation, quantisation annotations and metadata are about the whole graph; what is unknown is kept. */
 const KNOWN_GRAPH_FIELDS = new Set<number>([2, 10, 14, 16])
