@@ -6,7 +6,7 @@
  */
 import { WireReader } from '../bytes/wire-reader.ts'
 import { MessageWriter } from '../bytes/wire-writer.ts'
-import { ENTRY, GRAPH, MODEL, VALUE_INFO } from '../onnx/fields.ts'
+import { ENTRY, GRAPH, MODEL, OPSET, VALUE_INFO } from '../onnx/fields.ts'
 import type { ModelIndex, ValueEntry } from '../onnx/model-index.ts'
 import { valueInfo, type ValueType } from '../onnx/value-type.ts'
 import type { Tensor } from '../tensor/tensor.ts'
@@ -118,6 +118,9 @@ function shellOf(model: ModelIndex): Uint8Array {
   for (const { field, start, stop } of model.rest) {
     if (!LEFT_OUT.has(field)) shell.slice({ source: model.source, start, stop })
   }
+  // Before IR version 3 there was one opset only, and no way to name it.
+  if (model.opsets.length === 0)
+    shell.messageField(MODEL.opsetImport, new MessageWriter().varintField(OPSET.version, 1))
   const bytes = shell.toBytes()
   shells.set(model, bytes)
   return bytes
