@@ -139,6 +139,9 @@ async function legibly(work: () => Promise<void>): Promise<void> {
     await work()
   } catch (error) {
     if (!(error instanceof ModelTestError)) throw error
-    throw new Error(`${error.message}\n${error.hint}`, { cause: error })
+    // Vitest prints a stack and every cause; neither tells the reader more than these two lines.
+    const legible = new Error(`${error.message}\n${error.hint}`)
+    legible.stack = `vitest-onnx: ${legible.message}`
+    throw legible
   }
 }
