@@ -201,7 +201,8 @@ describe.concurrent('telemetry', () => {
     p.write('mine.js', ONE_BAD_LAYER)
     expect((await p.run()).code).toBe(0)
     expect(p.files('.').filter((file) => /mat-debug/.test(file))).toEqual([])
-    expect(p.files('home')).toEqual([])
+    // Vitest 5 keeps a token of its own there.
+    expect(p.files('home').filter((file) => !file.startsWith('.local/share/vitest/'))).toEqual([])
   })
 
   test('no connection is tried', async ({ skip }) => {

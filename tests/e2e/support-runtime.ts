@@ -41,7 +41,10 @@ function unpacked(): string {
     Record<string, string>
   >
   const declared = { ...manifest['dependencies'], ...manifest['optionalDependencies'], vitest: '' }
-  for (const name of Object.keys(declared)) symlinkSync(join(MODULES, name), join(modules, name))
+  // Another Vitest may be under test; everything else is what this project has.
+  for (const name of Object.keys(declared)) {
+    symlinkSync(join(name === 'vitest' ? MODULES : join(ROOT, 'node_modules'), name), join(modules, name))
+  }
   return base
 }
 
