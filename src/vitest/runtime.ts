@@ -16,13 +16,15 @@ import { type Case, casesOf, type CasesOfModel } from '../suite/cases.ts'
 import { readChip } from '../suite/chip-files.ts'
 import { type DiscoveredModel, discoverModels } from '../suite/discover.ts'
 import type { ResolvedConfig } from '../suite/options.ts'
+import { dynamicDims } from '../suite/shape-cases.ts'
 import { findTarget } from '../targets/registry.ts'
 import type { Chip, Target } from '../targets/target.ts'
 import { equalTensors, type Tensor } from '../tensor/tensor.ts'
 import { currentConfig } from './config-channel.ts'
-import { expectSignature, keepExpectations } from './expectation.ts'
+import { expectSignature, keepAllExpectations, keepExpectations } from './expectation.ts'
 import { explainMismatch, keepMismatch } from './mismatch.ts'
 import { cannotTell, mismatch, OutputMismatch } from './outcome.ts'
+import { isOfOtherRun, type TestedModel } from './other-run.ts'
 import { type CaseTolerances, thresholdsOf } from './thresholds.ts'
 import { Timings } from './timings.ts'
 
@@ -42,24 +44,26 @@ async function runTest(id: string, context: TestContext): Promise<void> {
   const timings = new Timings()
   try {
     const model = modelOf(id)
-    if (choosesCases(model.config)) keepExpectations()
     const one = caseOf(model, context.task.name)
-    skipIfTold(one, model.config, context)
     if (model.found.problem !== undefined) throw model.found.problem
+    await keepExpectations((test) => isOfOtherRun(test, testedModel(model)))
+    skipIfTold(one, model.config, context)
     await judge(model, one, context, timings)
   } catch (error) {
-    keepExpectations()
+    keepAllExpectations()
     throw isForVitest(error) ? error : cannotTell(error)
   } finally {
     Object.assign(context.task.meta, { onnx: timings.meta() })
   }
 }
 
-/** Settings of one run; with others the model has other tests, whose expectations stay. */
-const CHOICES = ['targets', 'chips', 'shapes', 'batchSizes', 'sequenceLengths', 'fullModel']
-
-function choosesCases({ fromEnvironment }: ResolvedConfig): boolean {
-  return CHOICES.some((setting) => fromEnvironment.includes(setting))
+function testedModel({ config, discovered: model, found: { cases }, source }: OpenModel): TestedModel {
+  return {
+    config,
+    discovered: model,
+    cases,
+    symbols: () => dynamicDims(source().graph, source().types),
+  }
 }
 
 /** Skips and failed expectations are Vitest's own business. */

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { buildModel } from '../../testdata/onnx-builder.ts'
 import {
   ONE_BAD_LAYER,
   removeProjects,
@@ -78,20 +79,85 @@ describe.concurrent('expectations', () => {
     expect(p.read(SNAPSHOT)).toBe(near)
   })
 
-  test('of other chips, and of tests that fail, survive an update and CI', async () => {
+  test('of tests that fail survive an update', async () => {
     const p = runtimeProject(['example-matmul'])
-    await p.run()
-    const before = p.read(SNAPSHOT)
-    await p.run(['--update'], { ONNX_TEST_CHIPS: 'int8', ONNX_TEST_TOLERANCE: '1' })
-    expect(p.read(SNAPSHOT)).toContain(before.split('\n')[2])
-    expect(p.read(SNAPSHOT)).toContain('example-matmul_full_model-sim-int8 1')
-    expect((await p.run([], { CI: '1', ONNX_TEST_CHIPS: 'default' })).code).toBe(0)
-
+    await p.run([], { ONNX_TEST_CHIPS: 'default,int8', ONNX_TEST_TOLERANCE: '1' })
     const both = p.read(SNAPSHOT)
-    await p.run(['--update'], { ONNX_TEST_CHIPS: 'int8' })
+    const { statuses } = await p.run(['--update'], { ONNX_TEST_CHIPS: 'int8' })
+    expect(statuses['example-matmul_full_model-sim-int8']).toBe('failed')
     expect(p.read(SNAPSHOT)).toBe(both)
   })
+
+  test('of other targets, chips and sizes survive an update, and CI does without them', async () => {
+    const p = runtimeProject([['sized', SIZED]])
+    p.write('mine.js', ONE_BAD_LAYER)
+    p.write('testdata/chips/own.json', '{ "storage": "float32" }')
+    const tests: string[] = []
+    for (const [test, env] of [
+      ['sized_full_model-sim-default', {}],
+      ['sized_full_model-sim-float16', { ONNX_TEST_CHIPS: 'float16' }],
+      ['sized_full_model-sim-own', { ONNX_TEST_CHIPS: 'own' }],
+      ['sized_full_model-cpu-default', { ONNX_TEST_TARGETS: 'cpu' }],
+      ['sized_full_model-mine-default', { ONNX_TEST_TARGETS: './mine.js' }],
+      ['sized_full_model@batch=4-sim-default', { ONNX_TEST_SHAPES: 'batch=4' }],
+    ] as const) {
+      tests.push(test)
+      expect((await p.run(['--update'], env)).code, test).toBe(0)
+      expect(expectedIn(p.read(SIZED_SNAPSHOT)), test).toEqual(tests.toSorted())
+    }
+    const all = p.read(SIZED_SNAPSHOT)
+    await p.run(['--update'], { ONNX_TEST_FULL_MODEL: '0' })
+    await p.run(['--update'])
+    expect(p.read(SIZED_SNAPSHOT)).toBe(all)
+    const { code, stderr } = await p.run([], { CI: '1' })
+    expect([code, stderr]).toEqual([0, ''])
+  })
+
+  test('of tests that are filtered out survive an update', async () => {
+    const p = runtimeProject(['example-matmul'], `{ targets: ['sim', 'cpu'] }`)
+    await p.run()
+    await p.run([], { ONNX_TEST_CHIPS: 'float16', ONNX_TEST_TARGETS: 'sim' })
+    const before = p.read(SNAPSHOT)
+    expect(expectedIn(before)).toHaveLength(3)
+    for (const args of [
+      ['-t', 'example-matmul_full_model-cpu'],
+      ['-t', 'layer_Add'],
+      ['--tags-filter=target/sim && full'],
+    ]) {
+      const { statuses } = await p.run(['--update', ...args])
+      expect(Object.values(statuses), args.join(' ')).toContain('passed')
+      expect(p.read(SNAPSHOT), args.join(' ')).toBe(before)
+    }
+  })
+
+  test('that no run can come to are removed by an update', async () => {
+    const p = runtimeProject([['sized', SIZED]])
+    p.write('testdata/chips/old.json', '{ "storage": "float32" }')
+    await p.run([], { ONNX_TEST_CHIPS: 'default,old' })
+    p.remove('testdata/chips/old.json')
+    p.write(
+      SIZED_SNAPSHOT,
+      `${p.read(SIZED_SNAPSHOT)}\nexports[\`size_full_model-sim-default 1\`] = \`\`;\n` +
+        '\nexports[`sized_full_model@n=4-cpu-default 1`] = ``;\n',
+    )
+    const run = await p.run(['--update'])
+    expect(run.code).toBe(0)
+    expect(run.stdout).toMatch(/Snapshots +3 removed/)
+    expect(expectedIn(p.read(SIZED_SNAPSHOT))).toEqual(['sized_full_model-sim-default'])
+  })
 })
+
+const SIZED_SNAPSHOT = 'testdata/onnx_models/__snapshots__/sized.onnx.snap'
+const SIZED = buildModel({
+  nodes: [{ op: 'Relu', inputs: ['x'], outputs: ['y'] }],
+  inputs: { x: ['float32', ['batch', 3]] },
+  outputs: { y: ['float32', ['batch', 3]] },
+})
+
+/** The tests that a file has expectations of. */
+function expectedIn(snapshots: string): string[] {
+  return [...snapshots.matchAll(/^exports\[`(.*) 1`\]/gm)].map(([, test]) => test!).toSorted()
+}
 
 function withMean(text: string, change: (mean: number) => number): string {
   return text.replace(/mean=(\S+)/, (_, mean: string) => `mean=${change(Number(mean)).toPrecision(9)}`)

@@ -79,6 +79,7 @@ export interface RuntimeProject {
   write(path: string, content: string | Uint8Array): void
   read(path: string): string
   has(path: string): boolean
+  remove(path: string): void
   files(path: string): string[]
   /** Vitest with the default, json and junit reporters. */
   run(args?: readonly string[], env?: Env): Promise<Run>
@@ -123,6 +124,7 @@ export function runtimeProject(
     write,
     read: (path) => readFileSync(join(folder, path), 'utf8'),
     has: (path) => existsSync(join(folder, path)),
+    remove: (path) => rmSync(join(folder, path)),
     files: (path) => listed(join(folder, path)),
     vitest: (args, env) => vitestUnder([], args, env),
     vitestUnder,
