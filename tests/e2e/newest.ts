@@ -13,7 +13,7 @@ const folder = mkdtempSync(join(tmpdir(), 'vitest-onnx-newest-'))
 try {
   writeFileSync(join(folder, 'package.json'), '{ "private": true }\n')
   const node = `node-${process.platform}-${process.arch}`
-  const install = ['install', '--no-save', '--ignore-scripts', `${node}@24`, 'vitest@5']
+  const install = ['install', '--no-save', '--ignore-scripts', `${node}@24`, 'vitest@5', '@vitest/ui@5']
   // The project's own settings refuse packages for newer engines, and npm hands them down.
   const plain = Object.entries(process.env).filter(([name]) => !name.toLowerCase().startsWith('npm_'))
   execFileSync('npm', install, { cwd: folder, stdio: 'inherit', env: Object.fromEntries(plain) })

@@ -92,8 +92,8 @@ describe.concurrent('expectations', () => {
     const p = runtimeProject([['sized', SIZED]])
     p.write('mine.js', ONE_BAD_LAYER)
     p.write('testdata/chips/own.json', '{ "storage": "float32" }')
-    const tests: string[] = []
-    for (const [test, env] of [
+    const names: string[] = []
+    for (const [name, env] of [
       ['sized_full_model-sim-default', {}],
       ['sized_full_model-sim-float16', { ONNX_TEST_CHIPS: 'float16' }],
       ['sized_full_model-sim-own', { ONNX_TEST_CHIPS: 'own' }],
@@ -101,9 +101,9 @@ describe.concurrent('expectations', () => {
       ['sized_full_model-mine-default', { ONNX_TEST_TARGETS: './mine.js' }],
       ['sized_full_model@batch=4-sim-default', { ONNX_TEST_SHAPES: 'batch=4' }],
     ] as const) {
-      tests.push(test)
-      expect((await p.run(['--update'], env)).code, test).toBe(0)
-      expect(expectedIn(p.read(SIZED_SNAPSHOT)), test).toEqual(tests.toSorted())
+      names.push(name)
+      expect((await p.run(['--update'], env)).code, name).toBe(0)
+      expect(expectedIn(p.read(SIZED_SNAPSHOT)), name).toEqual(names.toSorted())
     }
     const all = p.read(SIZED_SNAPSHOT)
     await p.run(['--update'], { ONNX_TEST_FULL_MODEL: '0' })
@@ -156,7 +156,7 @@ const SIZED = buildModel({
 
 /** The tests that a file has expectations of. */
 function expectedIn(snapshots: string): string[] {
-  return [...snapshots.matchAll(/^exports\[`(.*) 1`\]/gm)].map(([, test]) => test!).toSorted()
+  return [...snapshots.matchAll(/^exports\[`(.*) 1`\]/gm)].map(([, name]) => name!).toSorted()
 }
 
 function withMean(text: string, change: (mean: number) => number): string {

@@ -40,12 +40,16 @@ function unpacked(): string {
     string,
     Record<string, string>
   >
-  const declared = { ...manifest['dependencies'], ...manifest['optionalDependencies'], vitest: '' }
+  const declared = { ...manifest['dependencies'], ...manifest['optionalDependencies'] }
+  for (const name of Object.keys(declared)) link(join(ROOT, 'node_modules', name), join(modules, name))
   // Another Vitest may be under test; everything else is what this project has.
-  for (const name of Object.keys(declared)) {
-    symlinkSync(join(name === 'vitest' ? MODULES : join(ROOT, 'node_modules'), name), join(modules, name))
-  }
+  for (const name of ['vitest', '@vitest/ui']) link(join(MODULES, name), join(modules, name))
   return base
+}
+
+function link(folder: string, path: string): void {
+  mkdirSync(dirname(path), { recursive: true })
+  symlinkSync(folder, path)
 }
 
 export function removeProjects(): void {
