@@ -50,9 +50,7 @@ export function composeModel(
     if (type !== undefined) graph.messageField(GRAPH.valueInfo, valueInfo(value.name, type))
   }
 
-  for (const { field, start, stop } of model.graph.rest) {
-    if (!KNOWN_GRAPH_FIELDS.has(field)) graph.slice({ source: model.source, start, stop })
-  }
+  graph.raw(unknownGraphFields(model))
 
   const message = new MessageWriter().raw(shellOf(model)).messageField(MODEL.graph, graph)
   for (const [key, value] of Object.entries(metadata)) {
@@ -93,7 +91,21 @@ function outputEntry({ graph, written }: Value): ValueEntry | undefined {
 
 const outputEntries = new WeakMap<ScopedGraph, ReadonlyMap<string, ValueEntry>>()
 
+const unknownFields = new WeakMap<ModelIndex, Uint8Array>()
+
 /** Name, documentation, quantisation annotations and metadata are about the whole graph; what is unknown is kept. */
+function unknownGraphFields(model: ModelIndex): Uint8Array {
+  const known = unknownFields.get(model)
+  if (known !== undefined) return known
+  const fields = new MessageWriter()
+  for (const { field, start, stop } of model.graph.rest) {
+    if (!KNOWN_GRAPH_FIELDS.has(field)) fields.slice({ source: model.source, start, stop })
+  }
+  const bytes = fields.toBytes()
+  unknownFields.set(model, bytes)
+  return bytes
+}
+
 const KNOWN_GRAPH_FIELDS = new Set<number>([2, 10, 14, 16])
 
 function innerValues(nodes: readonly GraphNode[], outputs: readonly Value[]): Value[] {

@@ -20,26 +20,32 @@ const MAX_ITEMS = 1024
 
 /** The values of a graph and its subgraphs that nodes compute from constants and known shapes. */
 export function foldShapes(graph: ScopedGraph, types: TypeTable): ReadonlyMap<Value, Tensor> {
-  const known = new Map<Value, Ints>()
-  const folded = new Map<Value, Tensor>()
-  foldGraph(graph, types, known, folded)
-  return folded
+  const folding: Folding = { types, known: new Map(), folded: new Map(), work: 0 }
+  foldGraph(graph, folding)
+  return folding.folded
 }
 
-function foldGraph(
-  graph: ScopedGraph,
-  types: TypeTable,
-  known: Map<Value, Ints>,
-  folded: Map<Value, Tensor>,
-): void {
+interface Folding {
+  readonly types: TypeTable
+  readonly known: Map<Value, Ints>
+  readonly folded: Map<Value, Tensor>
+  /** Entries read so far, once for each axis. */
+  work: number
+}
+
+/** A hundred times what the largest exported graphs take, and less than a second. */
+const MAX_WORK = 4_000_000
+
+function foldGraph(graph: ScopedGraph, folding: Folding): void {
+  const { known, folded } = folding
   for (const value of graph.values) {
     const constant = value.origin.kind === 'initializer' ? initializerInts(value) : undefined
     if (constant !== undefined) known.set(value, constant)
   }
   for (const node of topologicalOrder(graph)) {
-    for (const body of node.subgraphs) foldGraph(body, types, known, folded)
+    for (const body of node.subgraphs) foldGraph(body, folding)
     const output = node.outputs[0]
-    const result = output === undefined ? undefined : foldNode(node, types, known)
+    const result = output === undefined ? undefined : foldNode(node, folding)
     if (output === undefined || result === undefined) continue
     if (result.items.length > MAX_ITEMS || result.shape.length > MAX_RANK) continue
     known.set(output, result)
@@ -49,16 +55,19 @@ function foldGraph(
   }
 }
 
-function foldNode(node: GraphNode, types: TypeTable, known: ReadonlyMap<Value, Ints>): Ints | undefined {
+function foldNode(node: GraphNode, folding: Folding): Ints | undefined {
   const { entry, graph } = node
   if (isConstant(entry)) return constantInts(node)
   const op = entry.domain === '' || entry.domain === 'ai.onnx' ? SHAPE_OPS.get(entry.opType) : undefined
-  if (op === undefined) return undefined
+  if (op === undefined || folding.work > MAX_WORK) return undefined
   const first = node.inputs[0]
+  const inputs = node.inputs.map((value) => (value === undefined ? undefined : folding.known.get(value)))
+  for (const ints of inputs)
+    if (ints !== undefined) folding.work += ints.items.length * (ints.shape.length + 1)
   return op({
-    inputs: node.inputs.map((value) => (value === undefined ? undefined : known.get(value))),
+    inputs,
     given: node.inputs.map((value) => value !== undefined),
-    firstType: first === undefined ? undefined : types.get(first),
+    firstType: first === undefined ? undefined : folding.types.get(first),
     attributes: () => readAttributes(graph.model.source, entry),
     tensorAttribute: (range) => small(() => tensorFromProto(graph.model.source, range.start, range.stop)),
   })

@@ -17,7 +17,7 @@ export function functionsNeeded(model: ModelIndex, nodes: Iterable<NodeEntry>): 
     needed.add(callee)
     for (const next of calledBy(model, callee)) open.push(next)
   }
-  return needed.size === 0 ? NONE : model.functions.filter((entry) => needed.has(entry))
+  return needed.size === 0 ? NONE : [...needed].toSorted((a, b) => a.start - b.start)
 }
 
 const callees = new WeakMap<FunctionEntry, ReadonlySet<FunctionEntry>>()

@@ -134,11 +134,12 @@ class Inference {
   #controlFlow(node: GraphNode): (ValueType | undefined)[] {
     const outer = node.inputs.map((value) => (value === undefined ? undefined : this.types.get(value)))
     for (const body of node.subgraphs) this.graph(body, formalTypes(node, outer))
-    const bodies = node.subgraphs.map((body) => body.outputs.map((value) => this.types.get(value)))
-    return node.outputs.map((_, slot) => {
-      const candidates = bodies.map((body) => body[slot + skippedOutputs(node)])
-      return dtypeOnly(candidates.find((type) => type !== undefined) ?? stateType(node, outer, slot))
-    })
+    const given: (ValueType | undefined)[] = []
+    for (const { outputs } of node.subgraphs) {
+      for (const [slot, value] of outputs.entries()) given[slot] ??= this.types.get(value)
+    }
+    const skipped = skippedOutputs(node)
+    return node.outputs.map((_, slot) => dtypeOnly(given[slot + skipped] ?? stateType(node, outer, slot)))
   }
 }
 

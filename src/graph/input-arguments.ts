@@ -70,6 +70,18 @@ export class Argument {
     return shape === undefined || !isFixed(shape) ? undefined : elementCount(shape)
   }
 
+  /** How many elements this argument has, where they can be a list of sizes or axes. */
+  get length(): number | undefined {
+    return this.lengthOf(this.slot)
+  }
+
+  lengthOf(slot: number): number | undefined {
+    const shape = this.shape(slot)
+    if (shape === undefined || !isFixed(shape)) return undefined
+    const count = elementCount(shape)
+    return count <= MAX_LENGTH ? count : undefined
+  }
+
   has(slot: number): boolean {
     return this.node.inputs[slot] !== undefined
   }
@@ -81,8 +93,8 @@ export class Argument {
   }
 
   numbersOf(value: Value): readonly number[] | undefined {
-    const known = this.#folded.get(value) ?? smallWeight(value)
-    return known === undefined || known.dtype === 'string' ? undefined : [...toFloat64(known)]
+    const folded = this.#folded.get(value)
+    return folded === undefined ? numbersOfWeight(value) : numbersOfTensor(folded)
   }
 
   /** Whether an input is the same value as this one. */
@@ -135,8 +147,26 @@ function fixedSize(dim: number | string | undefined): number | undefined {
   return typeof dim === 'number' ? dim : undefined
 }
 
+/** More sizes than any tensor has. */
+const MAX_LENGTH = 4096
+
 /** Longer constants are data. */
 const MAX_ITEMS = 1024
+
+function numbersOfTensor(known: Tensor | undefined): readonly number[] | undefined {
+  return known === undefined || known.dtype === 'string' ? undefined : [...toFloat64(known)]
+}
+
+/** Read once for all the nodes that ask. */
+const numbersOfWeights = new WeakMap<Value, { readonly numbers: readonly number[] | undefined }>()
+
+function numbersOfWeight(value: Value): readonly number[] | undefined {
+  const known = numbersOfWeights.get(value)
+  if (known !== undefined || !isWeight(value)) return known?.numbers
+  const numbers = numbersOfTensor(smallWeight(value))
+  numbersOfWeights.set(value, { numbers })
+  return numbers
+}
 
 /** A short constant in the file. */
 export function smallWeight(value: Value): Tensor | undefined {

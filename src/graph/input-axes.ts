@@ -17,6 +17,8 @@ export interface OpenAxis {
 export interface SumAxis {
   readonly kind: 'sum'
   readonly parts: readonly Exclude<Axis, undefined>[]
+  /** Those of parts that are sums counted through. */
+  readonly terms: number
 }
 
 export type Step =
@@ -30,15 +32,26 @@ export function openAxis(id: string): OpenAxis {
 
 export function after(axis: Axis, step: Step): Axis {
   if (typeof axis === 'number') return forward(axis, step)
-  return axis?.kind === 'open' ? { ...axis, steps: [...axis.steps, step] } : undefined
+  if (axis?.kind !== 'open' || axis.steps.length >= MAX_STEPS) return undefined
+  return { ...axis, steps: [...axis.steps, step] }
 }
+
+/** Deeper networks than there are; each step is a copy of those before. */
+const MAX_STEPS = 1000
 
 export function sumAxis(parts: readonly Axis[]): Axis {
   if (!parts.every((part) => part !== undefined)) return undefined
-  return parts.every((part) => typeof part === 'number')
-    ? parts.reduce((sum, part) => sum + part, 0)
-    : { kind: 'sum', parts }
+  if (parts.every((part) => typeof part === 'number')) return parts.reduce((sum, part) => sum + part, 0)
+  const terms = parts.reduce<number>((all, part) => all + termsOf(part), 0)
+  return terms > MAX_TERMS ? undefined : { kind: 'sum', parts, terms }
 }
+
+function termsOf(axis: Exclude<Axis, undefined>): number {
+  return typeof axis === 'object' && axis.kind === 'sum' ? axis.terms : 1
+}
+
+/** A value that is joined to itself sixty times would have more than can be counted. */
+const MAX_TERMS = 1024
 
 /** The product of axes; undefined when more than one is open. */
 export function productAxis(parts: readonly Axis[]): Axis {
@@ -75,10 +88,13 @@ export class Demands {
 
   /** Dimensions that must be equal have one representative. */
   find(id: string): string {
-    const parent = this.#parents.get(id)
-    if (parent === undefined) return id
-    const root = this.find(parent)
-    this.#parents.set(id, root)
+    let root = id
+    for (let up = this.#parents.get(root); up !== undefined; up = this.#parents.get(root)) root = up
+    for (let at = id; at !== root;) {
+      const up = this.#parents.get(at)!
+      this.#parents.set(at, root)
+      at = up
+    }
     return root
   }
 
@@ -159,12 +175,23 @@ export class Demands {
     this.#sums.set(root, sum)
   }
 
-  #mentions(axis: Exclude<Axis, undefined>, root: string): boolean {
-    if (typeof axis === 'number') return false
-    if (axis.kind === 'sum') return axis.parts.some((part) => this.#mentions(part, root))
-    const other = this.find(axis.id)
-    const sum = this.#sums.get(other)
-    return other === root || (sum !== undefined && this.#mentions(sum, root))
+  /** Also through the definitions of others; what takes long to follow counts as mentioned. */
+  #mentions(sum: SumAxis, root: string): boolean {
+    const seen = new Set<string>()
+    const open: Exclude<Axis, undefined>[] = [sum]
+    for (let axis = open.pop(); axis !== undefined; axis = open.pop()) {
+      if (typeof axis === 'number') continue
+      if (axis.kind === 'sum') {
+        for (const part of axis.parts) open.push(part)
+        continue
+      }
+      const other = this.find(axis.id)
+      if (other === root || seen.size > MAX_TERMS) return true
+      const definition = seen.has(other) ? undefined : this.#sums.get(other)
+      seen.add(other)
+      if (definition !== undefined) open.push(definition)
+    }
+    return false
   }
 }
 

@@ -95,11 +95,11 @@ class Trail {
   /** What the first branch with a trail gives. */
   #branch(node: GraphNode): readonly (Axes | undefined)[] {
     const bodies = node.subgraphs.toSorted((a, b) => Number(isThen(b)) - Number(isThen(a)))
-    return node.outputs.map((_, slot) =>
-      bodies
-        .map(({ outputs }) => outputs[slot] && this.#axesOf(outputs[slot]))
-        .find((axes) => axes !== undefined),
-    )
+    const made: (Axes | undefined)[] = []
+    for (const { outputs } of bodies) {
+      for (const [slot, value] of outputs.entries()) made[slot] ??= this.#axesOf(value)
+    }
+    return made
   }
 
   #link(node: GraphNode): void {
@@ -125,7 +125,11 @@ class Trail {
   }
 
   #axesOf(value: Value): Axes | undefined {
-    return this.axes.get(value) ?? this.#declared(value)
+    const known = this.axes.get(value)
+    if (known !== undefined) return known
+    const declared = this.#declared(value)
+    if (declared !== undefined) this.axes.set(value, declared)
+    return declared
   }
 
   #declared(value: Value): Axes | undefined {
@@ -193,7 +197,7 @@ class NodeStep {
   }
 
   #broadcast(): Axes | undefined {
-    const operands = this.#node.node.inputs.flatMap((value) =>
+    const operands = [...new Set(this.#node.node.inputs)].flatMap((value) =>
       value === undefined ? [] : [this.#axesOf(value)],
     )
     if (!operands.every((axes) => axes !== undefined)) return undefined
@@ -202,7 +206,7 @@ class NodeStep {
 }
 
 function broadcast(operands: readonly Axes[], demands: Demands): Axes {
-  const rank = Math.max(0, ...operands.map((axes) => axes.length))
+  const rank = operands.reduce((most, { length }) => Math.max(most, length), 0)
   return Array.from({ length: rank }, (_, at) => {
     const own = operands.map((axes) => (at - rank + axes.length < 0 ? 1 : axes[at - rank + axes.length]))
     const wide = own.filter((axis) => axis !== 1)
@@ -516,6 +520,9 @@ function recurrent({ inputs, node, demands }: Step): readonly (Axes | undefined)
   return isBatchFirst ? undefined : [data && [time, weights?.[0], batch, again?.[2]]]
 }
 
+/** Longer lists are data, not sizes. */
+const MAX_LIST = 1024
+
 /** The list of sizes that a node of shape arithmetic gives. */
 function listMade(
   node: Argument,
@@ -544,7 +551,8 @@ function listMade(
     }
     case 'Concat': {
       const lists = node.node.inputs.map((_, slot) => listOf(slot))
-      return lists.every((list) => list !== undefined) ? lists.flat() : undefined
+      if (!lists.every((list) => list !== undefined)) return undefined
+      return lists.reduce((sum, { length }) => sum + length, 0) > MAX_LIST ? undefined : lists.flat()
     }
     case 'Mul':
     case 'Add': {

@@ -14,7 +14,7 @@ import { foldShapes } from './fold-shapes.ts'
 import type { TypeTable } from './infer-types.ts'
 import { Argument, operatorOf } from './input-arguments.ts'
 import { type InputDomain, narrow, shifted } from './input-domain.ts'
-import { domainByName, type NamedDomain } from './input-names.ts'
+import { dataLengthAmong, domainByName, type NamedDomain } from './input-names.ts'
 import { demandOf } from './input-rules.ts'
 import { type Use, type Uses, usesOf } from './input-uses.ts'
 import type { ScopedGraph, Value } from './resolve.ts'
@@ -24,16 +24,22 @@ export type { InputDomain } from './input-domain.ts'
 export function inputDomains(graph: ScopedGraph, types: TypeTable): Map<Value, InputDomain> {
   const search = new Search(graph, types)
   const domains = new Map<Value, InputDomain>()
+  const dataLength = once(() => dataLengthAmong(graph.inputs, types))
   for (const value of graph.inputs) {
     const type = types.get(value)
     const dtype = type?.kind === 'tensor' ? dtypeFromOnnx(type.dataType) : undefined
     if (dtype === undefined || type?.kind !== 'tensor') continue
     const found = search.domainOf(value)
-    const named = domainByName({ name: value.written, dtype, shape: type.shape, inputs: graph.inputs, types })
+    const named = domainByName({ name: value.written, dtype, shape: type.shape, dataLength })
     const domain = named === undefined ? found : joined(found, named, type.shape)
     if (domain !== undefined && suits(domain, dtype)) domains.set(value, domain)
   }
   return domains
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined
+  return () => (made ??= { value: make() }).value
 }
 
 /** A name counts where the graph is silent; masks and positions also where it only gives bounds. */

@@ -13,8 +13,13 @@ export interface NamedInput {
   readonly name: string
   readonly dtype: DType
   readonly shape: readonly Dim[] | undefined
-  readonly inputs: readonly Value[]
-  readonly types: TypeTable
+  /** The length of sequences among the inputs, and of which. */
+  readonly dataLength: () => DataLength | undefined
+}
+
+export interface DataLength {
+  readonly input: string
+  readonly size: number
 }
 
 export interface NamedDomain {
@@ -90,16 +95,21 @@ function positions(input: NamedInput): InputDomain | undefined {
   return { kind: 'counting', start: 0, axis, because: `"${name}" is named like positions` }
 }
 
-/** As long as the longest axis of the data: the last one of the first input with several axes. */
 function lengths(input: NamedInput): InputDomain | undefined {
-  for (const other of input.inputs) {
-    const type = input.types.get(other)
+  const data = input.dataLength()
+  return data === undefined ? fill(1, 'lengths')(input) : fill(data.size, `lengths of "${data.input}"`)(input)
+}
+
+/** The longest axis of the data: the last one of the first input with several axes. */
+export function dataLengthAmong(inputs: readonly Value[], types: TypeTable): DataLength | undefined {
+  for (const input of inputs) {
+    const type = types.get(input)
     if (type?.kind !== 'tensor' || type.shape === undefined || type.shape.length < 2) continue
     const dtype = dtypeFromOnnx(type.dataType)
     const size = type.shape.length === 3 && dtype?.includes('float') ? longest(type.shape) : type.shape.at(-1)
-    if (typeof size === 'number') return fill(size, `lengths of "${other.written}"`)(input)
+    if (typeof size === 'number') return { input: input.written, size }
   }
-  return fill(1, 'lengths')(input)
+  return undefined
 }
 
 function longest(shape: readonly Dim[]): number | undefined {

@@ -184,7 +184,7 @@ const SHIFT: Rule = (argument) =>
 /** Rows of (image, x1, y1, x2, y2) over the whole picture. */
 const ROIS_WITH_IMAGE: Rule = (argument) => {
   const [rows, height, width] = [argument.size(1, 0), argument.size(0, 2), argument.size(0, 3)]
-  if (rows === undefined || height === undefined || width === undefined) return undefined
+  if (rows === undefined || rows > MAX_LISTED || height === undefined || width === undefined) return undefined
   const values = Array.from({ length: rows }, () => [0, 0, 0, width - 1, height - 1]).flat()
   return { kind: 'constant', values, because: `whole picture for ${argument.name}` }
 }

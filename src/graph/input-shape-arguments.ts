@@ -9,7 +9,7 @@ import { type Argument, isFixed, type Sizes } from './input-arguments.ts'
 import type { InputDomain } from './input-domain.ts'
 
 export function reshapeTarget(argument: Argument): InputDomain | undefined {
-  const [data, length] = [argument.shape(0), argument.count]
+  const [data, length] = [argument.shape(0), argument.length]
   const declared = declaredOutput(argument)
   if (declared !== undefined && declared.length === (length ?? declared.length)) {
     return list(argument, declared, 'target')
@@ -22,7 +22,7 @@ export function reshapeTarget(argument: Argument): InputDomain | undefined {
 }
 
 export function expandTarget(argument: Argument): InputDomain | undefined {
-  const [data, length] = [argument.shape(0), argument.count]
+  const [data, length] = [argument.shape(0), argument.length]
   const wanted = declaredOutput(argument) ?? data
   if (wanted === undefined || length === undefined || !isFixed(wanted)) return undefined
   const fill = Math.max(0, length - wanted.length)
@@ -30,7 +30,7 @@ export function expandTarget(argument: Argument): InputDomain | undefined {
 }
 
 export function repeats(argument: Argument): InputDomain | undefined {
-  const [data, out, length] = [argument.shape(0), argument.outputShape(), argument.count]
+  const [data, out, length] = [argument.shape(0), argument.outputShape(), argument.length]
   if (length === undefined) return undefined
   const values = Array.from({ length }, (_, axis) => quotient(out?.[axis], data?.[axis]) ?? 1)
   return list(argument, values, 'repetitions')
@@ -42,7 +42,7 @@ function quotient(whole: number | undefined, part: number | undefined): number |
 }
 
 export function filledShape(argument: Argument): InputDomain | undefined {
-  const [declared, length] = [declaredOutput(argument), argument.count]
+  const [declared, length] = [declaredOutput(argument), argument.length]
   if (declared !== undefined && declared.length === (length ?? declared.length)) {
     return list(argument, declared, 'shape')
   }
@@ -98,7 +98,7 @@ export function sliceEnds(argument: Argument): InputDomain | undefined {
 }
 
 export function sliceAxes(argument: Argument): InputDomain | undefined {
-  const count = argument.count ?? argument.size(1, 0)
+  const count = argument.length ?? argument.lengthOf(1)
   return count === undefined ? undefined : list(argument, counted(count), 'axes')
 }
 
@@ -109,12 +109,12 @@ export function sliceSteps(argument: Argument): InputDomain | undefined {
 function slicedAxes(argument: Argument): readonly number[] | undefined {
   const known = argument.numbers(3)
   if (known !== undefined) return known
-  return argument.count === undefined ? undefined : counted(argument.count)
+  return argument.length === undefined ? undefined : counted(argument.length)
 }
 
 /** Whatever the output has more than the input goes to the end. */
 export function pads(argument: Argument): InputDomain | undefined {
-  const [data, count] = [argument.shape(0), argument.count]
+  const [data, count] = [argument.shape(0), argument.length]
   if (count === undefined) return undefined
   const axes = argument.numbers(3) ?? counted(count / 2)
   const out = argument.outputShape()
@@ -129,12 +129,12 @@ export function pads(argument: Argument): InputDomain | undefined {
 }
 
 export function leadingAxes(argument: Argument): InputDomain | undefined {
-  return argument.count === undefined ? undefined : list(argument, counted(argument.count), 'axes')
+  return argument.length === undefined ? undefined : list(argument, counted(argument.length), 'axes')
 }
 
 /** By the declared output, else twice as large in all but the first two axes. */
 export function resizeScales(argument: Argument): InputDomain | undefined {
-  const [data, count] = [argument.shape(0), argument.count]
+  const [data, count] = [argument.shape(0), argument.length]
   if (count === undefined || count === 0) return undefined
   const [axes, out] = [resizedAxes(argument, count), argument.outputShape()]
   const values = axes.map((axis) => {
@@ -151,7 +151,7 @@ function scaleFor(before: number, after: number): number {
 }
 
 export function resizeSizes(argument: Argument): InputDomain | undefined {
-  const [data, count] = [argument.shape(0), argument.count]
+  const [data, count] = [argument.shape(0), argument.length]
   if (count === undefined || count === 0) return undefined
   const [axes, out] = [resizedAxes(argument, count), argument.outputShape()]
   const values = axes.map((axis) => {
@@ -168,7 +168,7 @@ function resizedAxes(argument: Argument, count: number): readonly number[] {
 /** Parts that sum up to the axis, as even as can be. */
 export function splitSizes(argument: Argument): InputDomain | undefined {
   const axis = argument.int('axis') ?? 0
-  const [size, rank, count] = [argument.size(0, axis), argument.shape()?.length, argument.count]
+  const [size, rank, count] = [argument.size(0, axis), argument.shape()?.length, argument.length]
   if (size === undefined || count === undefined || count === 0) return undefined
   if (rank === 0) return list(argument, [Math.max(1, Math.ceil(size / 2))], 'size of parts')
   const declared = argument.node.outputs.map((_, slot) => argument.outputShape(slot)?.at(axis))
@@ -183,7 +183,7 @@ export function splitSizes(argument: Argument): InputDomain | undefined {
 export function squeezedAxes(argument: Argument): InputDomain | undefined {
   const [data, out] = [argument.shape(0), argument.outputShape()]
   const count =
-    argument.count ?? (data === undefined || out === undefined ? undefined : data.length - out.length)
+    argument.length ?? (data === undefined || out === undefined ? undefined : data.length - out.length)
   if (data === undefined || count === undefined) return undefined
   const single = counted(data.length).filter((axis) => data[axis] === 1 || data[axis] === undefined)
   const chosen = choose(single, count, (axes) => agrees(without(data, axes), out))
@@ -193,7 +193,7 @@ export function squeezedAxes(argument: Argument): InputDomain | undefined {
 export function insertedAxes(argument: Argument): InputDomain | undefined {
   const [data, out] = [argument.shape(0), argument.outputShape()]
   const count =
-    argument.count ?? (data === undefined || out === undefined ? undefined : out.length - data.length)
+    argument.length ?? (data === undefined || out === undefined ? undefined : out.length - data.length)
   if (count === undefined) return undefined
   if (data === undefined || out === undefined) return list(argument, counted(count), 'axes')
   const single = counted(out.length).filter((axis) => out[axis] === 1 || out[axis] === undefined)
@@ -203,7 +203,7 @@ export function insertedAxes(argument: Argument): InputDomain | undefined {
 
 /** Axes that the output has lost, or has reduced to 1. */
 export function reducedAxes(argument: Argument): InputDomain | undefined {
-  const [data, out, count] = [argument.shape(0), argument.outputShape(), argument.count]
+  const [data, out, count] = [argument.shape(0), argument.outputShape(), argument.length]
   if (count === undefined) return undefined
   if (data === undefined || count > data.length) return list(argument, counted(count), 'axes')
   const keeps = (argument.int('keepdims') ?? 1) !== 0
@@ -227,7 +227,7 @@ export function oneHotIndices(argument: Argument): InputDomain {
 }
 
 export function croppedSizes(argument: Argument): InputDomain | undefined {
-  const count = argument.count
+  const count = argument.length
   if (count === undefined) return undefined
   const axes = argument.ints('axes') ?? counted(count)
   const [data, out] = [argument.shape(0), argument.outputShape()]
@@ -240,14 +240,14 @@ export function croppedSizes(argument: Argument): InputDomain | undefined {
 
 /** N, C, H, W (or N, C, D, H, W) for the transforms that there are. */
 export function gridSize(argument: Argument): InputDomain | undefined {
-  const [batch, count, out] = [argument.size(0, 0), argument.count, argument.outputShape()]
+  const [batch, count, out] = [argument.size(0, 0), argument.length, argument.outputShape()]
   if (batch === undefined || count === undefined || count < 4) return undefined
   const spatial = Array.from({ length: count - 2 }, (_, at) => out?.[at + 1] ?? 4)
   return list(argument, [batch, 1, ...spatial], 'size')
 }
 
 export function unpoolShape(argument: Argument): InputDomain | undefined {
-  const [declared, data, count] = [declaredOutput(argument), argument.shape(0), argument.count]
+  const [declared, data, count] = [declaredOutput(argument), argument.shape(0), argument.length]
   if (declared !== undefined) return list(argument, declared, 'shape')
   if (data === undefined || count === undefined || !isFixed(data)) return undefined
   return list(
@@ -259,7 +259,7 @@ export function unpoolShape(argument: Argument): InputDomain | undefined {
 
 /** Blocks of one entry, in a picture that has as many of them as there are columns. */
 export function imageShape(argument: Argument): InputDomain | undefined {
-  const [out, count, columns] = [argument.outputShape(), argument.count, argument.size(0, 2)]
+  const [out, count, columns] = [argument.outputShape(), argument.length, argument.size(0, 2)]
   const spatial = out?.slice(2)
   if (spatial !== undefined && isFixed(spatial) && spatial.length === count) {
     return list(argument, spatial, 'shape of the picture')
@@ -270,12 +270,13 @@ export function imageShape(argument: Argument): InputDomain | undefined {
 }
 
 export function blockShape(argument: Argument): InputDomain | undefined {
-  const [out, count] = [argument.outputShape(), argument.count]
+  const [out, count] = [argument.outputShape(), argument.length]
   const [rows, channels] = [argument.size(0, 1), out?.[1]]
   if (count === undefined) return undefined
   const image = argument.outputShape()?.slice(2)
   const blocks = channels === undefined || rows === undefined ? undefined : rows / channels
-  const chosen = image && blocks ? blockOf(argument, blocks, image, count) : undefined
+  const isSmall = blocks !== undefined && blocks > 0 && blocks <= MAX_BLOCK && count <= MAX_BLOCK_AXES
+  const chosen = image && isSmall ? blockOf(argument, blocks, image, count) : undefined
   return list(argument, chosen ?? ones(count), 'shape of a block')
 }
 
@@ -300,6 +301,10 @@ function blockOf(
     }, 1)
   return factorings(blocks, count).find((block) => places(block) === columns)
 }
+
+/** Entries of a block, in as many axes as pictures have; every way to write one as a product is tried. */
+const MAX_BLOCK = 65_536
+const MAX_BLOCK_AXES = 4
 
 function factorings(whole: number, count: number): number[][] {
   if (count === 1) return [[whole]]
@@ -368,16 +373,27 @@ function agrees(a: Sizes, b: Sizes | undefined): boolean {
   )
 }
 
-/** The first combination of `count` items that is right; ranks are small. */
+/** The first combination of `count` items that is right; ranks are small, where they are not it gives up. */
 function choose(
   items: readonly number[],
   count: number,
   isRight: (chosen: readonly number[]) => boolean,
 ): readonly number[] | undefined {
-  if (count === 0) return isRight([]) ? [] : undefined
-  for (const [at, item] of items.entries()) {
-    const rest = choose(items.slice(at + 1), count - 1, (others) => isRight([item, ...others]))
-    if (rest !== undefined) return [item, ...rest]
+  let tries = 0
+  const chosen: number[] = []
+  const extend = (from: number): boolean => {
+    if (++tries > MAX_TRIES) return false
+    if (chosen.length === count) return isRight(chosen)
+    for (let at = from; at <= items.length - (count - chosen.length); at++) {
+      chosen.push(items[at]!)
+      if (extend(at + 1)) return true
+      chosen.pop()
+      if (tries > MAX_TRIES) return false
+    }
+    return false
   }
-  return undefined
+  return extend(0) ? chosen : undefined
 }
+
+/** All combinations of the axes of 12; more axes than real tensors have. */
+const MAX_TRIES = 5_000

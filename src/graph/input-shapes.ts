@@ -22,7 +22,8 @@ import {
   defaultSize,
   derivedSize,
   isExpression,
-  isOneToken,
+  isNewTokens,
+  isOneMore,
   symbolsOf,
 } from './input-symbols.ts'
 import { operatorOf } from './input-arguments.ts'
@@ -119,6 +120,10 @@ class SizeChoice {
   readonly #sizes = new Map<string, number>()
   readonly #places = new Map<string, { symbol: string | undefined; place: DimPlace }>()
   readonly #open = new Set<string>()
+  /** By representative of dimensions that must be equal: the size of the first that has one. */
+  #sizesOfEqual: Map<string, number> | undefined
+  #firstOfEqual: Map<string, { symbol: string | undefined; place: DimPlace }> | undefined
+  #takesOneToken: boolean | undefined
 
   constructor(
     graph: ScopedGraph,
@@ -167,20 +172,34 @@ class SizeChoice {
   #choose(id: string): number {
     const known = this.#sizes.get(id)
     if (known !== undefined) return known
-    // Definitions in a circle end at the habits.
-    const isCircle = this.#open.has(id)
+    // Definitions in a circle end at the habits, and so do those that go on and on.
+    const isCircle = this.#open.has(id) || this.#open.size > MAX_DEPTH
     this.#open.add(id)
     const size = (isCircle ? undefined : (this.#ofEqual(id) ?? this.#demanded(id))) ?? this.#habit(id)
     this.#open.delete(id)
-    if (!isCircle) this.#sizes.set(id, size)
+    if (!isCircle) this.#keep(id, size)
     return size
+  }
+
+  #keep(id: string, size: number): void {
+    this.#sizes.set(id, size)
+    const root = this.#demands.find(id)
+    if (this.#sizesOfEqual?.has(root) === false) this.#sizesOfEqual.set(root, size)
   }
 
   /** A dimension that must be equal to this one, and has a size already. */
   #ofEqual(id: string): number | undefined {
-    const root = this.#demands.find(id)
-    for (const [other, size] of this.#sizes) if (this.#demands.find(other) === root) return size
-    return undefined
+    this.#sizesOfEqual ??= this.#firstByRoot(this.#sizes)
+    return this.#sizesOfEqual.get(this.#demands.find(id))
+  }
+
+  #firstByRoot<T>(byId: ReadonlyMap<string, T>): Map<string, T> {
+    const first = new Map<string, T>()
+    for (const [id, item] of byId) {
+      const root = this.#demands.find(id)
+      if (!first.has(root)) first.set(root, item)
+    }
+    return first
   }
 
   #demanded(id: string): number | undefined {
@@ -192,20 +211,27 @@ class SizeChoice {
     return derived ?? sizeOfAxis(this.#demands.sumOf(id), (other) => this.#choose(other))
   }
 
-  *#dims(): Generator<string> {
-    for (const { symbol } of this.#places.values()) if (symbol !== undefined) yield symbol
+  /** Asked once for all: whether a mask says that tokens come one at a time. */
+  get #isOneByOne(): boolean {
+    this.#takesOneToken ??= [...this.#places.values()].some(
+      ({ symbol }) => symbol !== undefined && isOneMore(symbol),
+    )
+    return this.#takesOneToken
   }
 
   /** Of dimensions that must be equal, the first says what they are. */
   #habit(id: string): number {
-    const root = this.#demands.find(id)
-    const first = [...this.#places].find(([other]) => this.#demands.find(other) === root)?.[1]
+    this.#firstOfEqual ??= this.#firstByRoot(this.#places)
+    const first = this.#firstOfEqual.get(this.#demands.find(id))
     const symbol = id.startsWith('symbol ') ? id.slice('symbol '.length) : undefined
-    if (symbol !== undefined && isOneToken(symbol, this.#dims())) return 1
+    if (symbol !== undefined && isNewTokens(symbol) && this.#isOneByOne) return 1
     const { place } = this.#places.get(id) ?? first ?? { place: ANYWHERE }
     return this.#demands.enlarged(id, defaultSize(symbol ?? first?.symbol, place))
   }
 }
+
+/** Of definitions by definitions; real ones are two deep. */
+const MAX_DEPTH = 200
 
 const ANYWHERE: DimPlace = {
   input: '',

@@ -91,16 +91,22 @@ export function derivedSize(
   return isExpression(symbol) ? evaluate(symbol, sizeOf) : undefined
 }
 
-/** A mask of "past + 1" entries goes with one new token at a time. */
-export function isOneToken(symbol: string, dims: Iterable<string>): boolean {
-  if (!SEQUENTIAL.test(symbol) || /past|total|encoder_s/i.test(symbol)) return false
-  for (const dim of dims) if (/^past\w*\s*\+\s*1$/i.test(dim)) return true
-  return false
+/** "past + 1": a mask of so many entries goes with one new token at a time. */
+export function isOneMore(symbol: string): boolean {
+  return /^past\w*\s*\+\s*1$/i.test(symbol)
 }
+
+/** The number of tokens that are not of the past. */
+export function isNewTokens(symbol: string): boolean {
+  return SEQUENTIAL.test(symbol) && !/past|total|encoder_s/i.test(symbol)
+}
+
+/** Characters; exporters write a few names, and brackets nest. */
+const MAX_EXPRESSION = 512
 
 /** Whether a symbol is made of others. */
 export function isExpression(symbol: string): boolean {
-  return /[+*/()-]/.test(symbol) && parse(symbol) !== undefined
+  return symbol.length <= MAX_EXPRESSION && /[+*/()-]/.test(symbol) && parse(symbol) !== undefined
 }
 
 /** The symbols that an expression is made of; none if it is no expression. */
@@ -111,15 +117,28 @@ export function symbolsOf(symbol: string): string[] {
 }
 
 function pastAndNew(rest: string, symbols: ReadonlySet<string>): readonly string[] {
-  const past = [...symbols].find((name) => new RegExp(`^past_(?:.*_)?${escape(rest)}$|^past`, 'i').test(name))
-  const fresh = symbols.has(rest)
-    ? rest
-    : [...symbols].find((name) => /seq|len/i.test(name) && !/past|total|encoder/i.test(name))
-  return past === undefined || fresh === undefined ? [] : [past, fresh]
+  const { past, fresh } = lengthsAmong(symbols)
+  const added = symbols.has(rest) ? rest : fresh
+  return past === undefined || added === undefined ? [] : [past, added]
 }
 
-function escape(text: string): string {
-  return text.replaceAll(/[^\w]/g, '\\$&')
+interface Lengths {
+  readonly past: string | undefined
+  readonly fresh: string | undefined
+}
+
+const lengths = new WeakMap<ReadonlySet<string>, Lengths>()
+
+function lengthsAmong(symbols: ReadonlySet<string>): Lengths {
+  const known = lengths.get(symbols)
+  if (known !== undefined) return known
+  const all = [...symbols]
+  const found = {
+    past: all.find((name) => /^past/i.test(name)),
+    fresh: all.find((name) => /seq|len/i.test(name) && !/past|total|encoder/i.test(name)),
+  }
+  lengths.set(symbols, found)
+  return found
 }
 
 function sumOf(names: readonly string[], sizeOf: (name: string) => number | undefined): number | undefined {

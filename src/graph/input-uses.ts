@@ -22,14 +22,16 @@ export interface Uses {
 
 export function usesOf(graph: ScopedGraph): Uses {
   const collector = new Collector(graph.model)
-  collector.graph(graph)
+  collector.all(graph)
   return collector
 }
 
 class Collector implements Uses {
   readonly #uses = new Map<Value, Use[]>()
   readonly #others = new Map<Value, Value[]>()
-  readonly #functions = new Map<object, ScopedGraph | undefined>()
+  readonly #functions = new Map<object, ScopedGraph>()
+  /** Bodies of functions that are yet to be gone through: calls may lead to calls without end. */
+  readonly #open: ScopedGraph[] = []
   readonly #model: ModelIndex
 
   constructor(model: ModelIndex) {
@@ -44,14 +46,19 @@ class Collector implements Uses {
     return this.#others.get(value) ?? []
   }
 
-  graph(graph: ScopedGraph): void {
+  all(main: ScopedGraph): void {
+    this.#open.push(main)
+    for (let graph = this.#open.pop(); graph !== undefined; graph = this.#open.pop()) this.#graph(graph)
+  }
+
+  #graph(graph: ScopedGraph): void {
     for (const node of graph.nodes) {
       for (const [slot, value] of node.inputs.entries()) {
         if (value !== undefined) push(this.#uses, value, { node, slot })
       }
       for (const body of node.subgraphs) {
         this.#link(node, body)
-        this.graph(body)
+        this.#graph(body)
       }
       this.#call(node)
     }
@@ -75,15 +82,12 @@ class Collector implements Uses {
   #call(node: GraphNode): void {
     const callee = functionCalled(this.#model, node.entry)
     if (callee === undefined) return
-    if (!this.#functions.has(callee)) {
-      // Known before it is entered: a function that calls itself is no reason to hang.
-      this.#functions.set(callee, undefined)
-      const body = functionBody(this.#model, callee)
-      this.#functions.set(callee, body)
-      this.graph(body)
-    }
-    const body = this.#functions.get(callee)
-    if (body !== undefined) this.#link(node, body)
+    const known = this.#functions.get(callee)
+    const body = known ?? functionBody(this.#model, callee)
+    this.#link(node, body)
+    if (known !== undefined) return
+    this.#functions.set(callee, body)
+    this.#open.push(body)
   }
 }
 

@@ -214,10 +214,9 @@ function rangeOp({ inputs }: ShapeOpContext): Ints | undefined {
     dtype === undefined
   )
     return undefined
+  if ((limit - start) / delta > MAX_MADE) return undefined
   const items: bigint[] = []
-  for (let at = start; delta > 0n ? at < limit : at > limit; at += delta) {
-    if (items.push(at) > MAX_MADE) return undefined
-  }
+  for (let at = start; delta > 0n ? at < limit : at > limit; at += delta) items.push(at)
   return { dtype, shape: [items.length], items }
 }
 

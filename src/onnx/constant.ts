@@ -17,6 +17,18 @@ export function isConstant(node: NodeEntry): boolean {
 }
 
 export function constantContent(source: ByteSource, node: NodeEntry): ConstantContent {
+  const known = contents.get(node)
+  if (known !== undefined) return known
+  const content = readContent(source, node)
+  if (node.stop - node.start > CHEAP_BYTES) contents.set(node, content)
+  return content
+}
+
+/** Every part that reads a constant asks for it: the long ones are read once. */
+const contents = new WeakMap<NodeEntry, ConstantContent>()
+const CHEAP_BYTES = 4096
+
+function readContent(source: ByteSource, node: NodeEntry): ConstantContent {
   const value = constantValue(source, node)
   if (value.kind === 'sparse') return { kind: 'sparse', range: value.range }
   if (value.kind !== 'tensor') return { kind: 'list', tensor: listTensor(value, source, node) }

@@ -110,6 +110,9 @@ function readTensorType(reader: WireReader, start: number, stop: number): Tensor
   return dataType === 0 ? undefined : { kind: 'tensor', dataType, shape }
 }
 
+/** As many as a tensor may have; runtimes stop far below. */
+const MAX_RANK = 4096
+
 function readShape(reader: WireReader, start: number, stop: number): Dim[] {
   reader.seek(start)
   const shape: Dim[] = []
@@ -118,6 +121,7 @@ function readShape(reader: WireReader, start: number, stop: number): Dim[] {
     reader.expect(BYTES, 'a dimension')
     const resume = reader.stop
     shape.push(readDim(reader, reader.start, reader.stop))
+    if (shape.length > MAX_RANK) throw reader.malformed(`a shape has more than ${MAX_RANK} dimensions`)
     reader.seek(resume)
   }
   return shape.slice()
