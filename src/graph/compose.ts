@@ -4,10 +4,10 @@
  * The new model is stitched from slices: its cost is that of the nodes and weights it holds.
  * Names are those of the values, so models cut from one graph fit together by name.
  */
-import { WireReader } from '../bytes/wire-reader.ts'
 import { MessageWriter } from '../bytes/wire-writer.ts'
-import { ENTRY, GRAPH, MODEL, OPSET, VALUE_INFO } from '../onnx/fields.ts'
+import { ENTRY, GRAPH, MODEL, OPSET } from '../onnx/fields.ts'
 import type { ModelIndex, ValueEntry } from '../onnx/model-index.ts'
+import { readValueExtras, type ValueExtras } from '../onnx/value-extras.ts'
 import { valueInfo, type ValueType } from '../onnx/value-type.ts'
 import type { Tensor } from '../tensor/tensor.ts'
 import { functionsNeeded } from './functions.ts'
@@ -47,7 +47,7 @@ export function composeModel(
   for (const value of outputs) graph.messageField(GRAPH.output, declared(value, typeOf(value)))
   for (const value of innerValues(nodes, outputs)) {
     const type = typeOf(value)
-    if (type !== undefined) graph.messageField(GRAPH.valueInfo, valueInfo(value.name, type))
+    if (type !== undefined) graph.messageField(GRAPH.valueInfo, declared(value, type))
   }
 
   graph.raw(unknownGraphFields(model))
@@ -68,28 +68,34 @@ export function composeModel(
   return message
 }
 
-/** A value with its name and type, and whatever else the file says of it as an input or output. */
+/** A value with its name and type, and whatever else the file says of it. */
 function declared(value: Value, type: ValueType | undefined): MessageWriter {
-  const info = valueInfo(value.name, type)
-  const entry =
-    value.origin.kind === 'input' ? value.origin.entry : value.isOutput ? outputEntry(value) : undefined
-  if (entry === undefined) return info
-  const { source } = value.graph.model
-  const reader = new WireReader(source).seek(entry.start)
-  while (reader.next(entry.stop)) {
-    const isNew = reader.field === VALUE_INFO.name || reader.field === VALUE_INFO.type
-    if (!isNew) info.slice({ source, start: reader.fieldStart, stop: reader.stop })
-  }
-  return info
+  const entry = declarationOf(value)
+  return valueInfo(value.name, type, entry === undefined ? undefined : extrasOf(value.graph.model, entry))
 }
 
-function outputEntry({ graph, written }: Value): ValueEntry | undefined {
-  const known = outputEntries.get(graph) ?? new Map(graph.index.outputs.map((entry) => [entry.name, entry]))
-  outputEntries.set(graph, known)
+/** A declaration of a name that is used twice may be about the other value. */
+function declarationOf(value: Value): ValueEntry | undefined {
+  if (value.origin.kind === 'input') return value.origin.entry
+  if (value.name !== value.written) return undefined
+  const { graph, written } = value
+  const known = declarations.get(graph) ?? declarationsOf(graph)
+  declarations.set(graph, known)
   return known.get(written)
 }
 
-const outputEntries = new WeakMap<ScopedGraph, ReadonlyMap<string, ValueEntry>>()
+const declarations = new WeakMap<ScopedGraph, ReadonlyMap<string, ValueEntry>>()
+
+function declarationsOf({ index }: ScopedGraph): ReadonlyMap<string, ValueEntry> {
+  return new Map([...index.valueInfos, ...index.outputs].map((entry) => [entry.name, entry]))
+}
+
+function extrasOf({ source }: ModelIndex, entry: ValueEntry): ValueExtras | undefined {
+  if (!extras.has(entry)) extras.set(entry, readValueExtras(source, entry))
+  return extras.get(entry)
+}
+
+const extras = new WeakMap<ValueEntry, ValueExtras | undefined>()
 
 const unknownFields = new WeakMap<ModelIndex, Uint8Array>()
 

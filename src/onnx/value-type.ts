@@ -7,6 +7,7 @@
 import { BYTES, MAX_DEPTH, VARINT, type WireReader } from '../bytes/wire-reader.ts'
 import { MessageWriter } from '../bytes/wire-writer.ts'
 import { DIM, SHAPE, TENSOR_TYPE, TYPE, VALUE_INFO } from './fields.ts'
+import type { ValueExtras } from './value-extras.ts'
 
 /** A fixed size, a symbol, or nothing known. */
 export type Dim = number | string | undefined
@@ -66,10 +67,12 @@ function readType(reader: WireReader, start: number, stop: number, depth = 0): V
 /** Of element types only the depth is of interest; reading each level would read the innermost over and over. */
 const NOT_READ = new Uint8Array(0)
 
-export function valueInfo(name: string, type: ValueType | undefined): MessageWriter {
+/** A ValueInfoProto; `extras` is what else it is to say. */
+export function valueInfo(name: string, type: ValueType | undefined, extras?: ValueExtras): MessageWriter {
   const info = new MessageWriter().stringField(VALUE_INFO.name, name)
   const isKnown = type !== undefined && (type.kind === 'tensor' || type.encoded.length > 0)
-  return !isKnown ? info : info.messageField(VALUE_INFO.type, typeMessage(type))
+  if (isKnown) info.messageField(VALUE_INFO.type, typeMessage(type, extras))
+  return extras === undefined ? info : info.raw(extras.info)
 }
 
 export function describeType(type: ValueType | undefined, dtypeName: (code: number) => string): string {
@@ -159,21 +162,26 @@ function checkElementType(reader: WireReader, kind: OpaqueType['kind'], depth: n
   }
 }
 
-function typeMessage(type: ValueType): MessageWriter {
+function typeMessage(type: ValueType, extras: ValueExtras | undefined): MessageWriter {
   if (type.kind !== 'tensor') return new MessageWriter().raw(type.encoded)
   const tensor = new MessageWriter().varintField(TENSOR_TYPE.elemType, type.dataType)
-  if (type.shape !== undefined) tensor.messageField(TENSOR_TYPE.shape, shapeMessage(type.shape))
-  return new MessageWriter().messageField(TYPE.tensor, tensor)
+  if (type.shape !== undefined) tensor.messageField(TENSOR_TYPE.shape, shapeMessage(type.shape, extras))
+  if (extras !== undefined) tensor.raw(extras.tensor)
+  const message = new MessageWriter().messageField(TYPE.tensor, tensor)
+  return extras === undefined ? message : message.raw(extras.type)
 }
 
-function shapeMessage(shape: readonly Dim[]): MessageWriter {
+/** What is said of single dimensions holds as long as there are as many. */
+function shapeMessage(shape: readonly Dim[], extras: ValueExtras | undefined): MessageWriter {
   const message = new MessageWriter()
-  for (const dim of shape) message.messageField(SHAPE.dim, dimMessage(dim))
-  return message
+  const dims = extras?.rank === shape.length ? extras.dims : undefined
+  for (const [axis, dim] of shape.entries()) message.messageField(SHAPE.dim, dimMessage(dim, dims?.get(axis)))
+  return extras === undefined ? message : message.raw(extras.shape)
 }
 
-function dimMessage(dim: Dim): MessageWriter {
+function dimMessage(dim: Dim, extra: Uint8Array | undefined): MessageWriter {
   const message = new MessageWriter()
-  if (typeof dim === 'number') return message.varintField(DIM.value, dim)
-  return dim === undefined ? message : message.stringField(DIM.param, dim)
+  if (typeof dim === 'number') message.varintField(DIM.value, dim)
+  else if (dim !== undefined) message.stringField(DIM.param, dim)
+  return extra === undefined ? message : message.raw(extra)
 }
