@@ -70,7 +70,7 @@ describe('another run has the test', () => {
 describe('no other run has the test', () => {
   test.each([
     ['of this one', 'net_full_model-sim-default'],
-    ['of another model', 'other_full_model-sim-int8'],
+    ['of another model', 'old_full_model-sim-int8'],
     ['of a model whose name goes on', 'net2_full_model-sim-int8'],
     ['of a layer', 'net_layer_Relu_0-sim-int8'],
     ['without a chip', 'net_full_model-sim'],
