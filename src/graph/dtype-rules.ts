@@ -8,11 +8,13 @@
 import type { ByteSource } from '../bytes/byte-source.ts'
 import { WireReader } from '../bytes/wire-reader.ts'
 import { type AttributeValue, readAttributes } from '../onnx/attributes.ts'
+import { elementOf, mapOf, optionalOf, sequenceOf } from '../onnx/element-type.ts'
 import type { NodeEntry } from '../onnx/model-index.ts'
+import { type OpaqueType, readType, tensorType, type ValueType } from '../onnx/value-type.ts'
 import { readTensorInfo } from '../tensor/tensor-proto.ts'
 
-/** TensorProto.DataType, or a kind of value that is no tensor. */
-export type ElementType = number | 'sequence' | 'optional' | 'map'
+/** TensorProto.DataType, or the whole type of what is no tensor. */
+export type ElementType = number | OpaqueType
 
 export interface RuleContext {
   readonly source: ByteSource
@@ -68,6 +70,58 @@ const tensorAttribute =
     return readTensorInfo(new WireReader(context.source), value.range.start, value.range.stop).dataType
   }
 
+/** What a sequence, an optional or a map holds. */
+const held =
+  (slot: number): Rule =>
+  ({ inputs }) => {
+    const holder = inputs[slot]
+    return typeof holder === 'object' ? elementType(elementOf(holder)) : undefined
+  }
+
+const sequence =
+  (element: Rule): Rule =>
+  (context) =>
+    sequenceOf(typeOfElement(element(context)))
+
+/** The sequence as it is, else one of what is put into it. */
+const sameSequence =
+  (element: Rule): Rule =>
+  (context) => {
+    const given = context.inputs[0]
+    const isWhole = typeof given === 'object' && given.kind === 'sequence' && given.encoded.length > 0
+    return isWhole ? given : sequence(element)(context)
+  }
+
+/** An empty optional says what it could hold. */
+const optional: Rule = (context) => {
+  const type = attributesOf(context).get('type')
+  if (type?.kind !== 'type') return optionalOf(typeOfElement(context.inputs[0]))
+  const { start, stop } = type.range
+  return optionalOf(readType(new WireReader(context.source), start, stop))
+}
+
+/** From opset 18 on, what is no optional is handed on. */
+const unwrapped: Rule = (context) => {
+  const given = context.inputs[0]
+  return typeof given === 'object' && given.kind === 'optional' ? held(0)(context) : given
+}
+
+const zipMap: Rule = (context) => {
+  const key = attributesOf(context).has('classlabels_strings') ? STRING : INT64
+  return sequenceOf(mapOf(key, tensorType(FLOAT, [])))
+}
+
+const CAST_MAP = new Map([
+  ['TO_FLOAT', FLOAT],
+  ['TO_STRING', STRING],
+  ['TO_INT64', INT64],
+])
+
+const castMap: Rule = (context) => {
+  const to = attributesOf(context).get('cast_to')
+  return CAST_MAP.get(to?.kind === 'string' ? to.value : 'TO_FLOAT')
+}
+
 const labels = (name: string): Rule => ifAttribute(name, STRING, fixed(INT64))
 
 /** Operator -> rules of its outputs; the last one holds for all that follow. */
@@ -106,11 +160,16 @@ const RULES = new Map<string, readonly Rule[]>([
   ...each([fixed(STRING), fixed(INT64)], 'StringSplit'),
   ...each([fixed(FLOAT)], 'TfIdfVectorizer'),
   ...each(
-    [fixed('sequence')],
-    'SequenceConstruct SequenceEmpty SequenceInsert SequenceErase SequenceMap SplitToSequence',
+    [({ inputs, ...rest }) => sequence(firstOf(...inputs.keys()))({ inputs, ...rest })],
+    'SequenceConstruct',
   ),
-  ...each([fixed('optional')], 'Optional'),
-  ...each([() => undefined], 'SequenceAt ConcatFromSequence OptionalGetElement'),
+  ...each([sequence(attribute('dtype', fixed(FLOAT)))], 'SequenceEmpty'),
+  ...each([sequence(input(0))], 'SplitToSequence'),
+  ...each([sameSequence(input(1))], 'SequenceInsert'),
+  ...each([sameSequence(() => undefined)], 'SequenceErase'),
+  ...each([held(0)], 'SequenceAt ConcatFromSequence ai.onnx.ml.DictVectorizer'),
+  ...each([optional], 'Optional'),
+  ...each([unwrapped], 'OptionalGetElement'),
   ...each(
     [fixed(FLOAT)],
     'ai.onnx.ml.LinearRegressor ai.onnx.ml.SVMRegressor ai.onnx.ml.TreeEnsembleRegressor',
@@ -124,7 +183,7 @@ const RULES = new Map<string, readonly Rule[]>([
     'ai.onnx.ml.LinearClassifier ai.onnx.ml.SVMClassifier',
   ),
   ...each([labels('classlabels_strings'), fixed(FLOAT)], 'ai.onnx.ml.TreeEnsembleClassifier'),
-  ...each([fixed('sequence')], 'ai.onnx.ml.ZipMap'),
+  ...each([zipMap], 'ai.onnx.ml.ZipMap'),
   ...each(
     [
       ifAttribute(
@@ -136,7 +195,7 @@ const RULES = new Map<string, readonly Rule[]>([
     'ai.onnx.ml.LabelEncoder',
   ),
   ...each([({ inputs }) => (inputs[0] === STRING ? INT64 : STRING)], 'ai.onnx.ml.CategoryMapper'),
-  ...each([() => undefined], 'ai.onnx.ml.CastMap ai.onnx.ml.DictVectorizer'),
+  ...each([castMap], 'ai.onnx.ml.CastMap'),
   ...each([input(2), fixed(INT32), input(2)], 'com.microsoft.EmbedLayerNormalization'),
   ...each([input(0), fixed(FLOAT), fixed(FLOAT), input(0)], 'com.microsoft.SkipLayerNormalization'),
   ...each([input(0), fixed(FLOAT), fixed(FLOAT), input(0)], 'com.microsoft.SkipSimplifiedLayerNormalization'),
@@ -148,6 +207,14 @@ const RULES = new Map<string, readonly Rule[]>([
   ),
   ...each([firstOf(0, 1, 2)], 'Concat Sum Mean Max Min'),
 ])
+
+export function elementType(type: ValueType | undefined): ElementType | undefined {
+  return type?.kind === 'tensor' ? type.dataType : type
+}
+
+export function typeOfElement(element: ElementType | undefined): ValueType | undefined {
+  return typeof element === 'number' ? tensorType(element) : element
+}
 
 function each(rules: readonly Rule[], names: string): [string, readonly Rule[]][] {
   return names.split(' ').map((name) => [name, rules])

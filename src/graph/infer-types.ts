@@ -6,10 +6,11 @@
  */
 import { WireReader } from '../bytes/wire-reader.ts'
 import { constantContent, isConstant } from '../onnx/constant.ts'
+import { elementOf, sequenceOf } from '../onnx/element-type.ts'
 import type { FunctionEntry, ModelIndex, NodeEntry, ValueEntry } from '../onnx/model-index.ts'
 import { type Dim, readValueInfoType, tensorType, type ValueType } from '../onnx/value-type.ts'
 import { onnxFromDtype } from '../tensor/dtype.ts'
-import { type ElementType, outputTypes } from './dtype-rules.ts'
+import { elementType, outputTypes, typeOfElement } from './dtype-rules.ts'
 import { functionCalled } from './functions.ts'
 import { topologicalOrder } from './order.ts'
 import type { GraphNode, ScopedGraph, Value } from './resolve.ts'
@@ -90,7 +91,7 @@ class Inference {
     const callee = functionCalled(this.#model, entry)
     if (callee !== undefined) return this.#mayVisit(callee) ? this.#enter(callee, inputs) : []
     const elements = outputTypes({ source: this.#model.source, node: entry, inputs: inputs.map(elementType) })
-    return elements.map((element) => typeOfElement(element, inputs[0]))
+    return elements.map(typeOfElement)
   }
 
   #mayVisit({ nodes }: FunctionEntry): boolean {
@@ -139,7 +140,10 @@ class Inference {
       for (const [slot, value] of outputs.entries()) given[slot] ??= this.types.get(value)
     }
     const skipped = skippedOutputs(node)
-    return node.outputs.map((_, slot) => dtypeOnly(given[slot + skipped] ?? stateType(node, outer, slot)))
+    const made = node.outputs.map((_, slot) =>
+      dtypeOnly(given[slot + skipped] ?? stateType(node, outer, slot)),
+    )
+    return node.entry.opType === 'SequenceMap' ? made.map(sequenceOf) : made
   }
 }
 
@@ -169,7 +173,7 @@ function formalTypes(node: GraphNode, outer: readonly (ValueType | undefined)[])
       // Up to opset 8 the first input is the optional sequence lengths.
       return (node.entry.inputs[0] === '' ? outer.slice(1) : outer).map(dtypeOnly)
     case 'SequenceMap':
-      return []
+      return outer.map((type) => dtypeOnly(type?.kind === 'sequence' ? elementOf(type) : type))
     default:
       return []
   }
@@ -191,21 +195,3 @@ function stateType(
 function dtypeOnly(type: ValueType | undefined): ValueType | undefined {
   return type?.kind === 'tensor' ? tensorType(type.dataType) : type
 }
-
-function elementType(type: ValueType | undefined): ElementType | undefined {
-  if (type === undefined) return undefined
-  if (type.kind === 'tensor') return type.dataType
-  return type.kind === 'sequence' || type.kind === 'optional' || type.kind === 'map' ? type.kind : undefined
-}
-
-/** A rule that passes a sequence on passes its whole type on. */
-function typeOfElement(
-  element: ElementType | undefined,
-  first: ValueType | undefined,
-): ValueType | undefined {
-  if (element === undefined) return undefined
-  if (typeof element === 'number') return tensorType(element)
-  return first?.kind === element ? first : { kind: element, encoded: NO_BYTES }
-}
-
-const NO_BYTES = new Uint8Array(0)

@@ -57,7 +57,9 @@ function splitInto(
     const boundary = boundaryOf(nodes, folded)
     const outputs = leaving(boundary.outputs, bound)
     const positions = nodes.map((node) => indices[node.position]!)
-    parts.push({ name, scope, graph, nodes, nodeIndices: positions, merged, ...boundary, outputs })
+    const part = { name, scope, graph, nodes, nodeIndices: positions, merged, ...boundary, outputs }
+    if (graph.owner === undefined) parts.push(part)
+    else if (canStandAlone(part, options)) parts.push(withTensorsOnly(part, options))
     for (const node of nodes) {
       const labels = node.subgraphs.length === 0 ? [] : branchLabels(node)
       for (const [at, body] of node.subgraphs.entries()) {
@@ -78,6 +80,26 @@ function splitInto(
 /** Less dead ends that cannot leave a model: they have nothing to show and nobody to serve. */
 function leaving(outputs: readonly Value[], bound: (value: Value) => string | undefined): Value[] {
   return outputs.filter((value) => value.isOutput || value.consumers.length > 0 || bound(value) === undefined)
+}
+
+/**
+ * Inside a body, sequences and the like come from the turn before or go to the next: no part can be
+ * fed them or asked for them, and the node that holds the body tests what makes them.
+ */
+function canStandAlone({ inputs, outputs }: Part, options: SplitOptions): boolean {
+  return (
+    inputs.every((value) => isTensor(value, options)) && outputs.some((value) => isTensor(value, options))
+  )
+}
+
+function withTensorsOnly(part: Part, options: SplitOptions): Part {
+  const outputs = part.outputs.filter((value) => isTensor(value, options))
+  return outputs.length === part.outputs.length ? part : { ...part, outputs }
+}
+
+/** What is not known counts as one. */
+function isTensor(value: Value, { typeOf }: SplitOptions): boolean {
+  return (typeOf(value)?.kind ?? 'tensor') === 'tensor'
 }
 
 const NONE_KNOWN: ReadonlyMap<Value, Tensor> = new Map()

@@ -21,6 +21,7 @@ export type AttributeValue =
   | { readonly kind: 'tensor'; readonly range: Range }
   | { readonly kind: 'sparse'; readonly range: Range }
   | { readonly kind: 'graph' }
+  | { readonly kind: 'type'; readonly range: Range }
   | { readonly kind: 'reference'; readonly name: string }
   | { readonly kind: 'other' }
 
@@ -122,6 +123,10 @@ function readField(reader: WireReader, draft: Draft): void {
     case ATTRIBUTE.sparseTensor:
       reader.expect(BYTES, 'a sparse tensor attribute')
       draft.large ??= { kind: 'sparse', range }
+      return
+    case ATTRIBUTE.typeProto:
+      reader.expect(BYTES, 'a type attribute')
+      draft.large ??= { kind: 'type', range }
       return
     case ATTRIBUTE.g:
     case ATTRIBUTE.graphs:

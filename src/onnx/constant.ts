@@ -47,11 +47,13 @@ const VALUE_ATTRIBUTES = [
   'value_strings',
 ]
 
+const NO_VALUES = new Set<AttributeValue['kind']>(['other', 'graph', 'type'])
+
 function constantValue(source: ByteSource, node: NodeEntry): AttributeValue {
   const attributes = readAttributes(source, node)
   const name = VALUE_ATTRIBUTES.find((attribute) => attributes.has(attribute))
   const value = name === undefined ? undefined : attributes.get(name)
-  if (value !== undefined && value.kind !== 'other' && value.kind !== 'graph') return value
+  if (value !== undefined && !NO_VALUES.has(value.kind)) return value
   throw new WireReader(source).malformed(`the Constant node "${node.name}" has no value`, node.start)
 }
 

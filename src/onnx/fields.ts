@@ -50,6 +50,7 @@ export const ATTRIBUTE = {
   strings: 9,
   graphs: 11,
   docString: 13,
+  typeProto: 14,
   type: 20,
   refAttrName: 21,
   sparseTensor: 22,
@@ -68,6 +69,9 @@ export const FUNCTION = {
 export const VALUE_INFO = { name: 1, type: 2 } as const
 
 export const TYPE = { tensor: 1, sequence: 4, map: 5, opaque: 7, sparse: 8, optional: 9 } as const
+
+/** Where types that hold others keep theirs. */
+export const ELEMENT = { sequence: 1, optional: 1, mapKey: 1, map: 2 } as const
 
 export const TENSOR_TYPE = { elemType: 1, shape: 2 } as const
 

@@ -6,7 +6,7 @@
  */
 import { BYTES, MAX_DEPTH, VARINT, type WireReader } from '../bytes/wire-reader.ts'
 import { MessageWriter } from '../bytes/wire-writer.ts'
-import { DIM, SHAPE, TENSOR_TYPE, TYPE, VALUE_INFO } from './fields.ts'
+import { DIM, ELEMENT, SHAPE, TENSOR_TYPE, TYPE, VALUE_INFO } from './fields.ts'
 import type { ValueExtras } from './value-extras.ts'
 
 /** A fixed size, a symbol, or nothing known. */
@@ -46,7 +46,8 @@ export function readValueInfoType(reader: WireReader, start: number, stop: numbe
   return type
 }
 
-function readType(reader: WireReader, start: number, stop: number, depth = 0): ValueType | undefined {
+/** Reads a TypeProto; undefined when it names none. */
+export function readType(reader: WireReader, start: number, stop: number, depth = 0): ValueType | undefined {
   reader.seek(start)
   let type: ValueType | undefined
   while (reader.next(stop)) {
@@ -92,8 +93,6 @@ const KINDS = new Map<number, ValueType['kind']>([
   [TYPE.sparse, 'sparse'],
   [TYPE.optional, 'optional'],
 ])
-
-const ELEMENT_FIELDS: Partial<Record<ValueType['kind'], number>> = { sequence: 1, optional: 1, map: 2 }
 
 function readTensorType(reader: WireReader, start: number, stop: number): TensorType | undefined {
   reader.seek(start)
@@ -148,8 +147,8 @@ function readDim(reader: WireReader, start: number, stop: number): Dim {
 
 /** Runtimes recurse into element types, so depth is limited here, before any of them sees the file. */
 function checkElementType(reader: WireReader, kind: OpaqueType['kind'], depth: number): void {
-  const elementField = ELEMENT_FIELDS[kind]
-  if (elementField === undefined) return
+  if (kind !== 'sequence' && kind !== 'optional' && kind !== 'map') return
+  const elementField = ELEMENT[kind]
   if (depth >= MAX_DEPTH) throw reader.malformed(`types are nested more than ${MAX_DEPTH} deep`)
   const { start, stop } = reader
   reader.seek(start)
@@ -162,7 +161,7 @@ function checkElementType(reader: WireReader, kind: OpaqueType['kind'], depth: n
   }
 }
 
-function typeMessage(type: ValueType, extras: ValueExtras | undefined): MessageWriter {
+export function typeMessage(type: ValueType, extras?: ValueExtras): MessageWriter {
   if (type.kind !== 'tensor') return new MessageWriter().raw(type.encoded)
   const tensor = new MessageWriter().varintField(TENSOR_TYPE.elemType, type.dataType)
   if (type.shape !== undefined) tensor.messageField(TENSOR_TYPE.shape, shapeMessage(type.shape, extras))

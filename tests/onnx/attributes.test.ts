@@ -29,11 +29,15 @@ describe('attributes of every kind, as onnx-proto writes them', () => {
     ['reference', { type: 1, refAttrName: 'alpha' }, { kind: 'reference', name: 'alpha' }],
     ['graph', { type: 5, g: { name: 'body' } }, { kind: 'graph' }],
     ['graphs', { type: 10, graphs: [{ name: 'body' }] }, { kind: 'graph' }],
-    ['type', { type: 13, tp: { denotation: 'x' } }, { kind: 'other' }],
     ['nothing', {}, { kind: 'other' }],
   ]
   test.each(table)('%s', (_, written, read) => {
     expect(attributesOf({ name: 'a', ...written }).get('a')).toEqual(read)
+  })
+
+  test('types stay where they are', () => {
+    const value = attributesOf({ name: 'a', type: 13, tp: { denotation: 'x' } }).get('a')
+    expect(value).toMatchObject({ kind: 'type', range: { start: expect.any(Number) } })
   })
 
   test('tensors stay where they are', () => {
