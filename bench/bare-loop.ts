@@ -12,7 +12,7 @@ import { openModelSource } from '../src/fixtures/model-source.ts'
 import { casesOf } from '../src/suite/cases.ts'
 import { discoverModels } from '../src/suite/discover.ts'
 import { resolveConfig } from '../src/suite/options.ts'
-import { sharedOrtProcess } from '../src/targets/ort-process.ts'
+import { sharedOrtPool } from '../src/targets/ort-pool.ts'
 import { toOrtTensor } from '../src/targets/ort-tensor.ts'
 import { answer } from './measure.ts'
 
@@ -50,6 +50,6 @@ async function bareLoop(root: string): Promise<BareLoopAnswer> {
     await session.release()
     ms += performance.now() - started
   }
-  sharedOrtProcess().close()
+  sharedOrtPool().close()
   return { runs: cases.length, ms }
 }

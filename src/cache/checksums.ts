@@ -7,8 +7,8 @@
  * people, and takes a fifth of the time of a sha256, which would take longer than writing the
  * entry did.
  *
- * The line comes before the entry, and any line of a version will do: so neither a kill between
- * the two nor two makers at once can make a good entry look bad.
+ * The line of a small entry comes before it, that of a large one after, and any line of a version will
+ * do: so neither a kill between the two nor two makers at once can make a good entry look bad.
  */
 import {
   appendFileSync,
@@ -31,7 +31,7 @@ export interface Checksum {
 
 export type Checksums = ReadonlyMap<string, readonly Checksum[]>
 
-export interface ReadFile extends Checksum {
+interface ReadFile extends Checksum {
   readonly stat: Stats
 }
 

@@ -2,8 +2,8 @@
  * Facts that need no file of their own: keys, one a line, in one text file of the cache.
  *
  * That a key is noted is all it says. Making a file costs as much as running a small layer, and a
- * line next to nothing. Lines are appended whole; one that a kill cut short matches nothing.
- * A note that is lost or made twice costs work done twice, never a wrong result.
+ * line next to nothing. Lines are appended whole, a little later; one that a kill cut short
+ * matches nothing. A note that is lost or made twice costs work done twice, never a wrong result.
  */
 import { appendFileSync, readFileSync } from 'node:fs'
 import { removeFile } from './entries.ts'
@@ -22,20 +22,42 @@ export function openNotes(folder: string, recompute: boolean): Notes {
     has: (key) => all().has(entryName(key)),
     add(key) {
       all().add(entryName(key))
-      try {
-        appendFileSync(notesPath(folder), `${entryName(key)}\n`)
-      } catch {
-        // The next run does it again.
-      }
+      writeSoon(folder, `${entryName(key)}\n`)
     },
   }
 }
 
+/** Writes what is noted by now; without it that happens a moment later, unless the process is killed. */
+export function flushNotes(): void {
+  for (const [folder, lines] of pending) {
+    pending.delete(folder)
+    try {
+      appendFileSync(notesPath(folder), lines)
+    } catch {
+      // The next run does it again.
+    }
+  }
+}
+
 export function clearNotes(folder: string): void {
+  pending.delete(folder)
   removeFile(notesPath(folder))
 }
 
+/** Notes of many tests become one write. */
+const WRITE_AFTER_MS = 100
+
+const pending = new Map<string, string>()
+
+function writeSoon(folder: string, line: string): void {
+  if (pending.size === 0) setTimeout(flushNotes, WRITE_AFTER_MS).unref()
+  pending.set(folder, (pending.get(folder) ?? '') + line)
+}
+
+process.once('exit', flushNotes)
+
 function readNotes(folder: string): Set<string> {
+  flushNotes()
   try {
     const text = readFileSync(notesPath(folder), 'latin1')
     return new Set([...text.matchAll(LINE)].map(([, name]) => name!))

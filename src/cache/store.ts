@@ -15,7 +15,7 @@ import { lstatSync, mkdirSync, renameSync, type Stats, utimesSync } from 'node:f
 import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ModelTestError } from '../errors.ts'
-import { fileChecksum, type ReadFile, recordChecksum } from './checksums.ts'
+import { fileChecksum, recordChecksum } from './checksums.ts'
 import { removeFile, TOUCH_MS } from './entries.ts'
 import { type CacheKey, entryName, entryPath, layOut, locksFolder, temporaryFolder } from './layout.ts'
 import { type Lock, tryLock } from './lock.ts'
@@ -281,26 +281,36 @@ async function makeInto(folder: string, temporary: string, make: MakeEntry): Pro
 
 function store(folder: string, temporary: string, { key, path }: Wanted): Stats {
   try {
-    const file = readMade(temporary, key)
-    touch(temporary, file.stat)
-    recordChecksum(folder, key, file)
+    const stat = statMade(temporary, key)
+    touch(temporary, stat)
+    const isSmall = stat.size <= SUMMED_AT_ONCE
+    if (isSmall) recordChecksum(folder, key, fileChecksum(temporary))
     renameInto(temporary, path)
-    return file.stat
+    // Whoever waits for a large one has better things to do first.
+    if (!isSmall) setImmediate(recordLater, folder, key, path)
+    return stat
   } catch (error) {
     throw error instanceof ModelTestError ? error : storageError(folder, error)
   }
 }
 
-function readMade(temporary: string, { kind }: CacheKey): ReadFile {
+/** Takes some milliseconds. */
+const SUMMED_AT_ONCE = 4 * 1024 * 1024
+
+/** If the process ends before, `verify` calls the entry unchecked. */
+function recordLater(folder: string, key: CacheKey, path: string): void {
   try {
-    return fileChecksum(temporary)
-  } catch (cause) {
-    throw new ModelTestError('FILE_UNWRITABLE', `what makes the ${kind} wrote no file that can be read`, {
-      file: temporary,
-      hint: 'It must write one plain file to the path it is given, and end after that.',
-      cause,
-    })
-  }
+    recordChecksum(folder, key, fileChecksum(path))
+  } catch {}
+}
+
+function statMade(temporary: string, { kind }: CacheKey): Stats {
+  const stat = statOf(temporary)
+  if (stat?.isFile()) return stat
+  throw new ModelTestError('FILE_UNWRITABLE', `what makes the ${kind} wrote no file that can be read`, {
+    file: temporary,
+    hint: 'It must write one plain file to the path it is given, and end after that.',
+  })
 }
 
 function renameInto(temporary: string, path: string): void {

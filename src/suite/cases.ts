@@ -53,10 +53,22 @@ export interface CasesOfModel {
 }
 
 export function casesOf(model: DiscoveredModel, config: ResolvedConfig): CasesOfModel {
+  const { open, ...found } = openCases(model, config)
+  open?.file.close()
+  return found
+}
+
+/** The same, for those who go on with the model; it is theirs to close. */
+export function openCases(
+  model: DiscoveredModel,
+  config: ResolvedConfig,
+): CasesOfModel & { readonly open?: OpenSplit } {
+  let open: OpenSplit | undefined
   try {
-    const sidecar = readSidecar(model)
-    return { cases: readCases(model, sidecar, modelConfig(model, sidecar, config)) }
+    open = openSplit(model, config)
+    return { cases: readCases(model, open), open }
   } catch (error) {
+    open?.file.close()
     if (!(error instanceof ModelTestError)) throw error
     return { cases: [problemCase(model)], problem: error }
   }
@@ -69,8 +81,27 @@ export interface SplitModel {
   readonly layers: readonly Layer[]
 }
 
+/** A model that is open and taken apart, and the settings that hold for it. */
+export interface OpenSplit extends SplitModel {
+  readonly file: ModelFile
+  readonly sidecar: Sidecar
+  readonly config: ResolvedConfig
+}
+
+export function openSplit(model: DiscoveredModel, config: ResolvedConfig): OpenSplit {
+  const sidecar = readSidecar(model)
+  const own = modelConfig(model, sidecar, config)
+  const file = openModel(model.path)
+  try {
+    return { file, sidecar, config: own, ...splitModel(file, model.name, own) }
+  } catch (error) {
+    file.close()
+    throw error
+  }
+}
+
 /** The layers by which cases are named: always those of the file, whatever a runtime says of its types. */
-export function splitModel(
+function splitModel(
   file: ModelFile,
   name: string,
   { groups, dedup }: Pick<ResolvedConfig, 'groups' | 'dedup'>,
@@ -93,20 +124,14 @@ export function splitModel(
   }
 }
 
-function readCases(model: DiscoveredModel, sidecar: Sidecar, config: ResolvedConfig): Case[] {
-  const file = openModel(model.path)
-  try {
-    const split = splitModel(file, model.name, config)
-    const shapes = shapeCases(dynamicDims(split.graph, split.types), {
-      config: config.shapes,
-      sidecar: sidecar.shapes,
-      sidecarFile: model.sidecar,
-    })
-    const finish = finisher(model, sidecar, config)
-    return layersFirst(variants(subjectsOf(model, split, config), shapes, model, config)).map(finish)
-  } finally {
-    file.close()
-  }
+function readCases(model: DiscoveredModel, { sidecar, config, ...split }: OpenSplit): Case[] {
+  const shapes = shapeCases(dynamicDims(split.graph, split.types), {
+    config: config.shapes,
+    sidecar: sidecar.shapes,
+    sidecarFile: model.sidecar,
+  })
+  const finish = finisher(model, sidecar, config)
+  return layersFirst(variants(subjectsOf(model, split, config), shapes, model, config)).map(finish)
 }
 
 /** What is tested, before shapes, targets and chips. */

@@ -13,7 +13,7 @@ import { extractPart, type Part } from '../graph/part.ts'
 import { resolveModel, type ScopedGraph } from '../graph/resolve.ts'
 import { splitGraph } from '../graph/split.ts'
 import type { WeightPolicy } from '../graph/weights.ts'
-import { startOrtProcess } from '../targets/ort-process.ts'
+import { openOrtPool } from '../targets/ort-pool.ts'
 import { isCarriedByOrt } from '../targets/ort-tensor.ts'
 import { reportTypes } from '../targets/ort-types.ts'
 import { dtypeFromOnnx } from '../tensor/dtype.ts'
@@ -41,7 +41,7 @@ export interface Layer {
 /** The types of all values, asked of a process of its own. */
 export async function typeModel(file: ModelFile): Promise<TypedModel> {
   const graph = resolveModel(file.model)
-  const process = startOrtProcess()
+  const process = openOrtPool()
   try {
     return { graph, ...(await reportTypes(file, graph, process)) }
   } catch (error) {

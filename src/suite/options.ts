@@ -48,7 +48,7 @@ export interface OnnxOptions {
   readonly timeouts?: { readonly compile?: number | undefined; readonly run?: number | undefined } | undefined
   /** @default 'node_modules/.cache/vitest-onnx' */
   readonly cacheDir?: string | undefined
-  /** A model with more tests gets several files, for workers and shards to share. @default 500 */
+  /** A model with more tests gets several files, for workers and shards to share. @default 1000 */
   readonly maxTestsPerFile?: number | undefined
 }
 
@@ -134,7 +134,7 @@ export function resolveConfig(
       run: environment.runTimeout ?? given.timeouts?.run ?? 240,
     },
     cacheDir: path(environment.cacheDir ?? given.cacheDir ?? 'node_modules/.cache/vitest-onnx'),
-    maxTestsPerFile: given.maxTestsPerFile ?? 500,
+    maxTestsPerFile: given.maxTestsPerFile ?? 1000,
     recompute: environment.recompute ?? false,
     tryXfails: environment.tryXfails ?? false,
     fromEnvironment: Object.keys(environment),

@@ -3,32 +3,32 @@ import type { InferenceSession } from 'onnxruntime-node'
 import { ModelTestError } from '../errors.ts'
 import { loadTensor, writeTensorFile } from '../files/tensor-file.ts'
 import { equalTensors, type Tensor } from '../tensor/tensor.ts'
-import type { OrtAnswer, OrtJob, OrtModel, OrtSettings } from './ort-jobs.ts'
-import { loadOrt, type Ort } from './ort-runtime.ts'
+import type { OrtAnswer, OrtJob, OrtMessage, OrtModel, OrtSettings } from './ort-jobs.ts'
+import { loadOrt, loadOrtWeb, type Ort } from './ort-runtime.ts'
 import { fromOrtTensor, toOrtTensor } from './ort-tensor.ts'
-
-interface Envelope {
-  readonly id: number
-  readonly job: OrtJob
-}
 
 const REFERENCE: OrtSettings = { providers: ['cpu'], optimisation: 'disabled' }
 
-const library = loadOrt().catch((error: unknown) => error as ModelTestError)
-// One after the other: a crash is then that of the job at hand.
-let last: Promise<unknown> = Promise.resolve()
-process.on('message', (message) => {
-  last = last.then(() => reply(message as Envelope))
+const load = process.argv[2] === 'web' ? loadOrtWeb : loadOrt
+const library = load().catch((error: unknown) => error as ModelTestError)
+// One after the other: a crash is then that of the first job that has no answer.
+let last: Promise<unknown> = library.then(() => say({ kind: 'ready' }))
+process.on('message', (jobs) => {
+  for (const job of jobs as readonly OrtJob[]) {
+    last = last.then(async () => say({ kind: 'answer', answer: await answerTo(job) }))
+  }
 })
 process.once('disconnect', () => process.exit())
 
-async function reply({ id, job }: Envelope): Promise<void> {
+function say(message: OrtMessage): void {
+  process.send!(message)
+}
+
+async function answerTo(job: OrtJob): Promise<OrtAnswer> {
   const ort = await library
-  const missing =
-    ort instanceof ModelTestError
-      ? ({ kind: 'missing', message: ort.message, hint: ort.hint } as const)
-      : undefined
-  process.send!({ id, answer: missing ?? (await answer(ort as Ort, job)) })
+  return ort instanceof ModelTestError
+    ? { kind: 'missing', message: ort.message, hint: ort.hint }
+    : answer(ort, job)
 }
 
 async function answer(ort: Ort, job: OrtJob): Promise<OrtAnswer> {
@@ -37,7 +37,7 @@ async function answer(ort: Ort, job: OrtJob): Promise<OrtAnswer> {
   try {
     session = await ort.InferenceSession.create(job.model.bytes, sessionOptions(job.model, job.settings))
   } catch (error) {
-    return { kind: 'failed', step: 'load', message: (error as Error).message }
+    return { kind: 'failed', step: 'load', message: messageOf(error) }
   }
   const loaded = performance.now()
   try {
@@ -66,11 +66,21 @@ async function answer(ort: Ort, job: OrtJob): Promise<OrtAnswer> {
     )
     return { kind: 'stored', loadMs: loaded - started, runMs }
   } catch (error) {
-    if (error instanceof ModelTestError && error.code === 'FILE_UNWRITABLE') throw error
-    return { kind: 'failed', step: 'run', message: (error as Error).message }
+    if (error instanceof ModelTestError && error.code === 'FILE_UNWRITABLE') return unwritten(error)
+    return { kind: 'failed', step: 'run', message: messageOf(error) }
   } finally {
     await session.release()
   }
+}
+
+function unwritten({ message, hint, cause }: ModelTestError): OrtAnswer {
+  const { code } = cause as NodeJS.ErrnoException
+  return { kind: 'unwritten', message, hint, ...(code === undefined ? {} : { code }) }
+}
+
+/** C++ exceptions that leave WebAssembly are numbers. */
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : `it threw ${String(error)}`
 }
 
 function partition<T>(items: readonly T[], isFirst: (item: T) => boolean): [T[], T[]] {
@@ -83,6 +93,7 @@ function sessionOptions(
   { folder }: OrtModel,
   { providers, optimisation, threads = 1, session = {} }: OrtSettings = REFERENCE,
 ): InferenceSession.SessionOptions {
+  const { extra } = session as { readonly extra?: { readonly session?: object } }
   return {
     executionProviders: providers as never,
     graphOptimizationLevel: optimisation,
@@ -92,7 +103,12 @@ function sessionOptions(
     ...session,
     ...(folder === undefined
       ? {}
-      : { extra: { session: { model_external_initializers_file_folder_path: folder } } }),
+      : {
+          extra: {
+            ...extra,
+            session: { model_external_initializers_file_folder_path: folder, ...extra?.session },
+          },
+        }),
   }
 }
 

@@ -6,6 +6,12 @@
 import type { StoredTensor } from '../files/tensor-file.ts'
 import type { Tensor } from '../tensor/tensor.ts'
 
+/** Which build of onnxruntime: the native one for Node, or the one for browsers. */
+export type OrtRuntime = 'node' | 'web'
+
+/** What the process says: that it can begin, then one answer per job, in their order. */
+export type OrtMessage = { readonly kind: 'ready' } | { readonly kind: 'answer'; readonly answer: OrtAnswer }
+
 export interface OrtModel {
   readonly bytes: Uint8Array
   /** Where the model's external data lies. */
@@ -70,4 +76,11 @@ export type OrtAnswer =
     }
   | { readonly kind: 'stored'; readonly loadMs: number; readonly runMs: number }
   | { readonly kind: 'missing'; readonly message: string; readonly hint: string }
+  | {
+      /** What it made could not be put into the file; `code` is the system's, such as ENOSPC. */
+      readonly kind: 'unwritten'
+      readonly message: string
+      readonly hint: string
+      readonly code?: string
+    }
   | { readonly kind: 'failed'; readonly step: 'load' | 'run'; readonly message: string }

@@ -1,57 +1,105 @@
 /**
- * onnxruntime in a process of its own: jobs in, answers out.
+ * A process that holds onnxruntime: jobs in, answers out, in the order of the jobs.
  *
- * A native crash or a hang ends that process and becomes an error of the one job; the next
- * job gets a new process. What the library prints is kept for the error, off the screen.
+ * A native crash or a hang ends the process and becomes an error of the one job it was at; what
+ * it had not begun is handed back. What the library prints is kept for the error, off the screen.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { ModelTestError } from '../errors.ts'
-import type { OrtAnswer, OrtJob } from './ort-jobs.ts'
+import type { OrtAnswer, OrtJob, OrtMessage, OrtRuntime } from './ort-jobs.ts'
+
+/** A job and who waits for its answer. */
+export interface OrtOrder {
+  readonly job: OrtJob
+  /** From when the process turns to it; the start of the process and jobs before it do not count. */
+  readonly timeoutMs: number
+  readonly resolve: (answer: OrtAnswer) => void
+  readonly reject: (error: unknown) => void
+}
 
 export interface OrtProcess {
-  ask(job: OrtJob, timeoutMs?: number): Promise<Exclude<OrtAnswer, { kind: 'failed' | 'missing' }>>
-  close(): void
+  /** Jobs that are not answered yet. */
+  readonly load: number
+  /** In one message. */
+  send(batch: readonly OrtOrder[]): void
+  kill(): void
 }
 
-const DEFAULT_TIMEOUT_MS = 240_000
+export interface OrtProcessEvents {
+  /** It can take another job. */
+  answered(): void
+  /** It is gone; these jobs it had not begun. */
+  ended(unbegun: readonly OrtOrder[]): void
+}
 
-export function startOrtProcess(): OrtProcess {
-  let child: Child | undefined
-  const stop = (one: Child | undefined): void => {
-    one?.process.kill('SIGKILL')
-    if (child === one) child = undefined
+/** Loading the library reads tens of megabytes, which takes long on a cold or busy machine. */
+const START_TIMEOUT_MS = 120_000
+
+export function startOrtProcess(runtime: OrtRuntime, events: OrtProcessEvents): OrtProcess {
+  const child = forkChild(runtime)
+  const orders: OrtOrder[] = []
+  let isReady = false
+  let timer: NodeJS.Timeout | undefined
+  let lateMs: number | undefined
+
+  const watchFirst = (): void => {
+    clearTimeout(timer)
+    const [first] = orders
+    keepAlive(child, first !== undefined)
+    if (first === undefined) return
+    const limit = isReady ? first.timeoutMs : START_TIMEOUT_MS
+    timer = setTimeout(() => {
+      lateMs = limit
+      child.kill('SIGKILL')
+    }, limit)
   }
+
+  child.on('message', (message: OrtMessage) => {
+    if (message.kind === 'ready') isReady = true
+    else orders.shift()?.resolve(message.answer)
+    watchFirst()
+    if (message.kind === 'answer') events.answered()
+  })
+  void endOf(child).then((end) => {
+    clearTimeout(timer)
+    const [first, ...unbegun] = orders.splice(0)
+    first?.reject(died(end, lateMs, isReady))
+    events.ended(unbegun)
+  })
   return {
-    async ask(job, timeoutMs = DEFAULT_TIMEOUT_MS) {
-      const asked = (child ??= startChild())
-      const answer = await exchange(asked, job, timeoutMs).catch((error: unknown) => {
-        stop(asked)
-        throw error
-      })
-      if (answer.kind === 'failed') throw failed(answer)
-      if (answer.kind === 'missing')
-        throw new ModelTestError('RUNTIME_MISSING', answer.message, { hint: answer.hint })
-      return answer
+    get load() {
+      return orders.length
     },
-    close: () => stop(child),
+    send(batch) {
+      const wasIdle = orders.length === 0
+      orders.push(...batch)
+      if (wasIdle) watchFirst()
+      // A channel that is closed already means an end, which says more.
+      child.send(
+        batch.map(({ job }) => job),
+        () => {},
+      )
+    },
+    kill: () => void child.kill('SIGKILL'),
   }
 }
 
-let shared: OrtProcess | undefined
-
-/** The one process of this worker, for all its tests. */
-export function sharedOrtProcess(): OrtProcess {
-  shared ??= startOrtProcess()
-  return shared
+/** Node's own channel: one event per message, where a stream of messages takes several times as long. */
+function forkChild(runtime: OrtRuntime): ChildProcess {
+  return fork(childScript(), [runtime], {
+    serialization: 'advanced',
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    // Sources are TypeScript while the project itself is under test.
+    execArgv: isSource() ? ['--import', 'tsx'] : [],
+  })
 }
 
-interface Child {
-  readonly process: ChildProcess
-  /** Who waits for the answer to which job. */
-  readonly waiting: Map<number, (answer: OrtAnswer) => void>
-  readonly end: Promise<End>
-  nextId: number
+/** A process without jobs does not keep its parent from ending; it ends when the parent has. */
+function keepAlive(child: ChildProcess, isNeeded: boolean): void {
+  const pipe = child.stderr as (NodeJS.ReadableStream & { ref(): void; unref(): void }) | null
+  const change = isNeeded ? 'ref' : 'unref'
+  for (const handle of [child, child.channel, pipe]) handle?.[change]()
 }
 
 interface End {
@@ -64,33 +112,16 @@ interface End {
 /** What is kept of the library's output. */
 const MAX_STDERR = 1_000_000
 
-/** Node's own channel: one event per message, where a stream of messages takes several times as long. */
-function startChild(): Child {
-  const process = fork(childScript(), [], {
-    serialization: 'advanced',
-    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-    // Sources are TypeScript while the project itself is under test.
-    execArgv: isSource() ? ['--import', 'tsx'] : [],
-  })
-  const waiting: Child['waiting'] = new Map()
-  process.on('message', (message) => {
-    const { id, answer } = message as { id: number; answer: OrtAnswer }
-    waiting.get(id)?.(answer)
-    waiting.delete(id)
-  })
-  return { process, waiting, end: endOf(process), nextId: 0 }
-}
-
-function endOf(process: ChildProcess): Promise<End> {
+function endOf(child: ChildProcess): Promise<End> {
   let stderr = ''
-  process.stderr?.setEncoding('utf8').on('data', (text: string) => {
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     stderr = (stderr + text).slice(0, MAX_STDERR)
   })
   return new Promise((resolve) => {
-    process.once('close', (exitCode, signal) => {
+    child.once('close', (exitCode, signal) => {
       resolve({ exitCode: exitCode ?? undefined, signal: signal ?? undefined, stderr })
     })
-    process.on('error', (cause) => resolve({ exitCode: undefined, signal: undefined, stderr, cause }))
+    child.on('error', (cause) => resolve({ exitCode: undefined, signal: undefined, stderr, cause }))
   })
 }
 
@@ -102,54 +133,26 @@ function childScript(): string {
   return fileURLToPath(new URL(isSource() ? './ort-child.ts' : './ort-child.js', import.meta.url))
 }
 
-async function exchange(child: Child, job: OrtJob, timeoutMs: number): Promise<OrtAnswer> {
-  const { process, waiting } = child
-  const id = child.nextId++
-  let isLate = false
-  const timer = setTimeout(() => {
-    isLate = true
-    process.kill('SIGKILL')
-  }, timeoutMs)
-  try {
-    return await new Promise<OrtAnswer>((resolve, reject) => {
-      waiting.set(id, resolve)
-      void child.end.then((end) => reject(died(end, isLate ? timeoutMs : undefined)))
-      // A channel that is closed already means an end, which says more.
-      process.send({ id, job }, () => {})
-    })
-  } finally {
-    clearTimeout(timer)
+function died(
+  { signal, exitCode, stderr, cause }: End,
+  lateMs: number | undefined,
+  wasReady: boolean,
+): ModelTestError {
+  const said = stderr.trim() === '' ? '' : `; it said:\n${stderr.trim()}`
+  if (lateMs !== undefined) {
+    const what = wasReady ? 'did not answer' : 'did not start'
+    return new ModelTestError(
+      'RUNTIME_FAILED',
+      `the process that runs onnxruntime ${what} within ${lateMs / 1000} s${said}`,
+      {
+        hint: 'Allow more with ONNX_TEST_RUN_TIMEOUT (seconds), or test a smaller shape; if it never ends, report the model to the makers of onnxruntime.',
+        cause,
+      },
+    )
   }
-}
-
-function died({ signal, exitCode, stderr, cause }: End, timeoutMs: number | undefined): ModelTestError {
-  return new ModelTestError('RUNTIME_FAILED', diedMessage(timeoutMs, signal, exitCode, stderr), {
+  const how = signal === undefined ? `stopped with exit code ${exitCode}` : `was ended by ${signal}`
+  return new ModelTestError('RUNTIME_FAILED', `the process that runs onnxruntime ${how}${said}`, {
     hint: 'onnxruntime itself failed on this model; try another version of it, or report the model to its makers.',
     cause,
-  })
-}
-
-function diedMessage(
-  timeoutMs: number | undefined,
-  signal: string | undefined,
-  exitCode: number | undefined,
-  stderr: string,
-): string {
-  const how =
-    timeoutMs !== undefined
-      ? `did not answer within ${timeoutMs / 1000} s`
-      : signal !== undefined
-        ? `was ended by ${signal}`
-        : `stopped with exit code ${exitCode}`
-  const said = stderr.trim()
-  return `the process that runs onnxruntime ${how}${said === '' ? '' : `; it said:\n${said}`}`
-}
-
-function failed({ step, message }: Extract<OrtAnswer, { kind: 'failed' }>): ModelTestError {
-  return new ModelTestError('RUNTIME_FAILED', `onnxruntime cannot ${step} the model: ${message}`, {
-    hint:
-      step === 'load'
-        ? 'The provider lacks an operator or a type that the model uses, or the model is invalid.'
-        : 'The inputs do not fit the model, or a kernel failed on them.',
   })
 }

@@ -1,7 +1,7 @@
 /**
- * onnxruntime-node, loaded on first use.
+ * onnxruntime-node and onnxruntime-web, loaded on first use.
  *
- * Its telemetry is switched off before the library loads. When the package is not there, the
+ * The telemetry of the first is switched off before the library loads. When the package is not there, the
  * error says how to get it without its install script, which downloads CUDA files.
  */
 import { ModelTestError } from '../errors.ts'
@@ -21,6 +21,21 @@ export async function loadOrt(): Promise<Ort> {
         hint: 'Install it without its install script: npm install --save-dev --ignore-scripts onnxruntime-node',
         cause,
       },
+    )
+  }
+}
+
+export async function loadOrtWeb(): Promise<Ort> {
+  try {
+    const web = (await import('onnxruntime-web' as string)) as Ort
+    // More threads need cross-origin isolation in browsers, and change results from run to run.
+    web.env.wasm.numThreads = 1
+    return web
+  } catch (cause) {
+    throw new ModelTestError(
+      'RUNTIME_MISSING',
+      `onnxruntime-web cannot be loaded (${(cause as Error).message})`,
+      { hint: 'npm install --save-dev onnxruntime-web brings it', cause },
     )
   }
 }

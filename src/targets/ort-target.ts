@@ -1,7 +1,7 @@
 /**
  * Targets that are onnxruntime-node with other settings: the optimised CPU, and any provider.
  *
- * They run in the process of `ort-process.ts`, and can leave their results in a file there, so
+ * They run in the processes of `ort-pool.ts`, and can leave their results in a file there, so
  * that large tensors are not sent back and forth. A provider runs all nodes of a model or the
  * model is an error: what onnxruntime moves to its CPU provider would be tested against itself.
  */
@@ -9,8 +9,8 @@ import { createRequire } from 'node:module'
 import { z } from 'zod'
 import { ModelTestError } from '../errors.ts'
 import type { StoredTensor } from '../files/tensor-file.ts'
-import type { OrtJob, OrtModel, OrtSettings } from './ort-jobs.ts'
-import { type OrtProcess, sharedOrtProcess } from './ort-process.ts'
+import type { OrtJob, OrtModel, OrtRuntime, OrtSettings } from './ort-jobs.ts'
+import { type OrtPool, type OrtReply, sharedOrtPool } from './ort-pool.ts'
 import type { Chip, Runner, Target, TargetContext, TargetModel, Tensors } from './target.ts'
 
 type StoredTensors = ReadonlyMap<string, StoredTensor>
@@ -26,6 +26,8 @@ export function isFileRunner(runner: Runner): runner is FileRunner {
 }
 
 export interface OrtArtefact {
+  /** @default 'node' */
+  readonly runtime?: OrtRuntime
   readonly model: OrtModel
   readonly settings: OrtSettings
   /** Names of the outputs, in order. */
@@ -70,12 +72,12 @@ export function ortTarget(
 }
 
 export function loadOrtArtefact(
-  { model, settings, outputs }: OrtArtefact,
+  { runtime, model, settings, outputs }: OrtArtefact,
   { timeoutMs }: TargetContext,
 ): FileRunner {
   const job = { model, settings, fetches: outputs } as const
   const ask = (asked: OrtJob): Promise<OrtReply> =>
-    sharedOrtProcess()
+    poolFor(settings, runtime)
       .ask(asked, timeoutMs)
       .catch((error: unknown) => {
         throw explainFallback(error, settings)
@@ -93,7 +95,6 @@ export function loadOrtArtefact(
   }
 }
 
-type OrtReply = Awaited<ReturnType<OrtProcess['ask']>>
 type Ran = Extract<OrtReply, { kind: 'ran' }>
 
 export function ortVersion(): string {
@@ -159,6 +160,11 @@ function isCpu({ providers }: OrtSettings): boolean {
   return providers.length === 1 && providers[0] === 'cpu'
 }
 
+function poolFor(settings: OrtSettings, runtime?: OrtRuntime): OrtPool {
+  const isOnCpu = isCpu(settings) || runtime === 'web'
+  return sharedOrtPool(isOnCpu ? 'cpu' : JSON.stringify(settings.providers), runtime)
+}
+
 function explainFallback(error: unknown, { providers }: OrtSettings): unknown {
   if (!(error instanceof ModelTestError) || !error.message.includes('fallback to CPU EP')) return error
   return new ModelTestError(
@@ -183,7 +189,7 @@ const probed = new Map<string, Promise<string | undefined>>()
 async function probe(provider: string): Promise<string | undefined> {
   const settings = { providers: [provider], optimisation: 'disabled' } as const
   try {
-    await sharedOrtProcess().ask({ kind: 'describe', model: { bytes: RELU }, settings }, PROBE_TIMEOUT_MS)
+    await poolFor(settings).ask({ kind: 'describe', model: { bytes: RELU }, settings }, PROBE_TIMEOUT_MS)
     return undefined
   } catch (error) {
     if (!(error instanceof ModelTestError)) throw error

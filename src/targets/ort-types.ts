@@ -23,7 +23,7 @@ import { dtypeFromOnnx, type DType, onnxFromDtype } from '../tensor/dtype.ts'
 import type { Tensor } from '../tensor/tensor.ts'
 import { firstTurn } from './body-inputs.ts'
 import type { OrtAnswer, OrtModel, OrtValueInfo } from './ort-jobs.ts'
-import type { OrtProcess } from './ort-process.ts'
+import type { OrtPool } from './ort-pool.ts'
 import { isCarriedByOrt } from './ort-tensor.ts'
 import { PLAIN_CHOICES, plainTensor } from './plain-inputs.ts'
 
@@ -36,7 +36,7 @@ export interface ReportedModel {
 export async function reportTypes(
   file: ModelFile,
   graph: ScopedGraph,
-  process: OrtProcess,
+  process: OrtPool,
 ): Promise<ReportedModel> {
   const reporter = new Reporter(file, process, inferTypes(graph))
   const failure = await reporter.graph(
@@ -62,9 +62,9 @@ class Reporter {
   readonly reported = new Map<ScopedGraph, Map<string, ValueType>>()
   readonly declared: TypeTable
   readonly #file: ModelFile
-  readonly #process: OrtProcess
+  readonly #process: OrtPool
 
-  constructor(file: ModelFile, process: OrtProcess, declared: TypeTable) {
+  constructor(file: ModelFile, process: OrtPool, declared: TypeTable) {
     this.#file = file
     this.#process = process
     this.declared = declared

@@ -6,9 +6,14 @@
  */
 import { inject } from 'vitest'
 import { type ResolvedConfig, resolveConfig } from '../suite/options.ts'
-import { CONFIG_KEY } from './config-key.ts'
+import { CONFIG_KEY, PROCESSES_KEY } from './config-key.ts'
 
 /** The configuration that holds for the test that runs. */
 export function currentConfig(): ResolvedConfig {
   return inject(CONFIG_KEY) ?? resolveConfig(undefined, process.cwd(), process.env)
+}
+
+/** How many processes of onnxruntime this worker may have. */
+export function processesPerWorker(): number {
+  return inject(PROCESSES_KEY) ?? 1
 }

@@ -129,7 +129,7 @@ function countOf(start: string, existing: Files): number {
   return 0
 }
 
-/** 64 files of 500 tests: beyond that the model is opened on every start. */
+/** 64 files of 1000 tests: beyond that the model is opened on every start. */
 const MAX_FILES = 64
 
 function removeFile(path: string, output: string): void {

@@ -5,13 +5,14 @@
  * alone, so that the user's other tests keep their settings. In watch mode it keeps them up to date.
  */
 import { mkdirSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import type { Plugin } from 'vitest/config'
 import type { TestProject, Vitest, VitestPluginContext } from 'vitest/node'
 import { ModelTestError } from '../errors.ts'
 import { environmentWarnings } from '../suite/environment.ts'
 import { type OnnxOptions, type ResolvedConfig, resolveConfig } from '../suite/options.ts'
-import { CONFIG_KEY } from './config-key.ts'
+import { CONFIG_KEY, PROCESSES_KEY } from './config-key.ts'
 import { type Generated, generateTests, testFileStart } from './generate-tests.ts'
 import { TimesReporter } from './times-reporter.ts'
 import { watchModels } from './watch.ts'
@@ -77,10 +78,19 @@ function projectOf(vitest: Vitest, config: ResolvedConfig, { tags }: Generated):
       testTimeout: testTimeout(config),
       hookTimeout: testTimeout(config),
       tags: tags.map((name) => ({ name })),
-      provide: { [CONFIG_KEY]: config },
+      provide: { [CONFIG_KEY]: config, [PROCESSES_KEY]: processesPerWorker(vitest) },
       sequence: { groupOrder: groupOrder(vitest) },
     },
   }
+}
+
+/**
+ * Vitest leaves a core to itself, which on small machines is half of them, and waits most of the time.
+ * So a worker may keep as many processes busy as there are cores for each worker.
+ */
+function processesPerWorker({ config: { maxWorkers } }: Vitest): number {
+  const cores = availableParallelism()
+  return Math.max(1, Math.floor(cores / Math.max(1, maxWorkers || cores - 1)))
 }
 
 /** Steps have limits of their own, which name what took too long; this is the net below them. */

@@ -4,23 +4,26 @@
  * Fixtures resolve lazily; a verdict that fails is a FAIL, whatever stands in the way of a
  * verdict an ERROR. What a test did and how long it took goes into its meta, for reporters.
  */
-import type { TestContext } from 'vitest'
+import { existsSync } from 'node:fs'
+import { afterAll, type TestContext } from 'vitest'
+import { flushNotes } from '../cache/notes.ts'
 import { type Cache, openCache } from '../cache/store.ts'
 import { compareOutputs, type OutputsVerdict } from '../compare/compare-outputs.ts'
 import { ModelTestError } from '../errors.ts'
 import { loadTensors } from '../files/tensor-file.ts'
 import { FixtureFailure, resultsOf, type Subject, subjectOf } from '../fixtures/case-fixtures.ts'
-import { type ModelSource, openModelSource } from '../fixtures/model-source.ts'
+import { type ModelSource, modelSource } from '../fixtures/model-source.ts'
 import { firstValueOff } from '../fixtures/first-value-off.ts'
-import { type Case, casesOf, type CasesOfModel } from '../suite/cases.ts'
+import { type Case, type CasesOfModel, openCases } from '../suite/cases.ts'
 import { readChip } from '../suite/chip-files.ts'
 import { type DiscoveredModel, discoverModels } from '../suite/discover.ts'
 import type { ResolvedConfig } from '../suite/options.ts'
 import { dynamicDims } from '../suite/shape-cases.ts'
+import { allowOrtProcesses, sharedOrtPool } from '../targets/ort-pool.ts'
 import { findTarget } from '../targets/registry.ts'
 import type { Chip, Target } from '../targets/target.ts'
 import { equalTensors, type Tensor } from '../tensor/tensor.ts'
-import { currentConfig } from './config-channel.ts'
+import { currentConfig, processesPerWorker } from './config-channel.ts'
 import { expectSignature, keepAllExpectations, keepExpectations } from './expectation.ts'
 import { explainMismatch, keepMismatch } from './mismatch.ts'
 import { cannotTell, mismatch, OutputMismatch } from './outcome.ts'
@@ -37,6 +40,7 @@ export interface ModelSuite {
 }
 
 export function openSuite(id: string): ModelSuite {
+  afterAll(flushNotes)
   return { run: (context) => runTest(id, context) }
 }
 
@@ -77,20 +81,15 @@ async function judge(model: OpenModel, one: Case, context: TestContext, timings:
   const { target, chip } = await targetOf(model, one, context)
   const source = model.source()
   const cache = cacheOf(source.config)
-  const ahead = takeAhead(model, one)
+  const { subject: preparing, results } = takeAhead(model, one) ?? beginning(model, one, { target, chip })
+  workAhead(model, one, { target, chip }, context)
   const subject = await timings
-    .time('reference', () => ahead?.subject ?? subjectOf(source, one, cache))
+    .time('reference', () => preparing)
     .catch((error: unknown) => {
       skipWithoutReference(model, one, error, context)
       throw error
     })
-  const stored = await timings.time(
-    'results',
-    () =>
-      ahead?.results ??
-      resultsOf(subject, one.name, { target, chip, timeouts: source.config.timeouts }, cache),
-  )
-  if (one.kind !== 'full') workAhead(model, one, { target, chip }, context)
+  const stored = await timings.time('results', () => results)
   // Only a full model's signature needs the values of what is the reference itself.
   const [actual, expected] = await timings.time('load', () =>
     one.kind !== 'full' && isReference(stored, subject)
@@ -127,16 +126,19 @@ function isReference(stored: Subject['reference'], { reference }: Subject): bool
   return stored.size === reference.size && [...stored].every(([name, value]) => reference.get(name) === value)
 }
 
-/** What is being made for the test that comes next. */
+/** What a test needs, in the making. */
 interface Ahead {
-  readonly one: Case
   readonly subject: Promise<Subject>
   readonly results: Promise<Subject['reference']>
 }
 
+/** Tests whose work is under way: enough to keep the processes of onnxruntime busy. */
+const MAX_AHEAD = 24
+
 /**
- * While this test is judged, the process of onnxruntime runs the next one; what goes wrong is the
- * next test's. A user's own target may live in this process, so its tests run strictly in turn.
+ * While this test is judged, the processes of onnxruntime run those that follow; what goes wrong is
+ * the business of the test it belongs to. A user's own target may live in this process, so its tests
+ * run strictly in turn.
  */
 function workAhead(
   model: OpenModel,
@@ -144,27 +146,42 @@ function workAhead(
   { target, chip }: { readonly target: Target; readonly chip: Chip },
   { task }: TestContext,
 ): void {
-  const next = task.file.tasks[task.file.tasks.indexOf(task) + 1]
-  const one = next?.type === 'test' && next.mode === 'run' ? model.byName.get(next.name) : undefined
-  if (one === undefined || one.skip !== undefined || one.xfail !== undefined) return
-  if (one.target !== name || one.chip !== chipName) return
   if (model.config.targets.find((entry) => entry.name === name)?.module !== undefined) return
-  const source = model.source()
-  const cache = cacheOf(source.config)
-  const subject = subjectOf(source, one, cache)
-  const results = subject.then((made) =>
-    resultsOf(made, one.name, { target, chip, timeouts: source.config.timeouts }, cache),
-  )
-  results.catch(() => {})
-  aheads.set(model, { one, subject, results })
+  const { tasks } = task.file
+  const at = positionIn(tasks, task)
+  for (const next of tasks.slice(at + 1, at + 1 + MAX_AHEAD)) {
+    const one = next.type === 'test' && next.mode === 'run' ? model.byName.get(next.name) : undefined
+    if (one === undefined || one.skip !== undefined || one.xfail !== undefined) continue
+    if (one.target !== name || one.chip !== chipName || model.aheads.has(one)) continue
+    model.aheads.set(one, beginning(model, one, { target, chip }))
+  }
 }
 
-const aheads = new WeakMap<OpenModel, Ahead>()
+function beginning(model: OpenModel, one: Case, on: { readonly target: Target; readonly chip: Chip }): Ahead {
+  const source = model.source()
+  const { timeouts } = source.config
+  const cache = cacheOf(source.config)
+  const subject = subjectOf(source, one, cache)
+  const results = subject.then((made) => resultsOf(made, one.name, { ...on, timeouts }, cache))
+  // Whoever runs the test hears of it.
+  results.catch(() => {})
+  return { subject, results }
+}
 
-function takeAhead(model: OpenModel, one: Case): Ahead | undefined {
-  const ahead = aheads.get(model)
-  aheads.delete(model)
-  return ahead?.one === one ? ahead : undefined
+type Tasks = TestContext['task']['file']['tasks']
+
+const positions = new WeakMap<Tasks, ReadonlyMap<Tasks[number], number>>()
+
+function positionIn(tasks: Tasks, task: Tasks[number]): number {
+  const known = positions.get(tasks) ?? new Map(tasks.map((one, at) => [one, at]))
+  positions.set(tasks, known)
+  return known.get(task) ?? tasks.length
+}
+
+function takeAhead({ aheads }: OpenModel, one: Case): Ahead | undefined {
+  const ahead = aheads.get(one)
+  aheads.delete(one)
+  return ahead
 }
 
 /**
@@ -284,37 +301,60 @@ function chipOf(
 }
 
 interface OpenModel {
+  /** With what its sidecar sets. */
   readonly config: ResolvedConfig
   readonly discovered: DiscoveredModel
   readonly found: CasesOfModel
   readonly byName: ReadonlyMap<string, Case>
   readonly source: () => ModelSource
+  readonly aheads: Map<Case, Ahead>
+  close(): void
 }
 
+/** In the order of use, the latest last. */
 const models = new Map<string, OpenModel>()
+
+/** Of a thousand models in one worker, few need to be open: files follow one another. */
+const MAX_OPEN = 4
 
 /** Opened once per worker; a change of the model starts new workers or gives a new stamp. */
 function modelOf(id: string): OpenModel {
-  const known = models.get(id)
-  if (known !== undefined) return known
+  const model = models.get(id) ?? openModel(id)
+  models.delete(id)
+  models.set(id, model)
+  const [oldest] = models.keys()
+  if (models.size > MAX_OPEN && oldest !== undefined) {
+    models.get(oldest)?.close()
+    models.delete(oldest)
+  }
+  return model
+}
+
+function openModel(id: string): OpenModel {
   const config = currentConfig()
+  allowOrtProcesses(processesPerWorker())
   const discovered = discoverAll(config.testdata).get(id)
   if (discovered === undefined) {
     throw new ModelTestError('FILE_UNREADABLE', `${id} is no longer in ${config.testdata}`, {
       hint: 'Start Vitest again, or run `vitest-onnx generate`.',
     })
   }
-  const found = casesOf(discovered, config)
-  let opened: ModelSource | undefined
-  const model = {
-    config,
+  // With nothing in the cache there is work for sure, and the process can start meanwhile.
+  if (!existsSync(config.cacheDir)) sharedOrtPool().start()
+  const { open, ...found } = openCases(discovered, config)
+  let source: ModelSource | undefined
+  return {
+    config: open?.config ?? config,
     discovered,
     found,
     byName: new Map(found.cases.map((one) => [one.name, one])),
-    source: () => (opened ??= openModelSource(discovered, config)),
+    source: () => {
+      if (open === undefined) throw found.problem
+      return (source ??= modelSource(discovered, open))
+    },
+    aheads: new Map<Case, Ahead>(),
+    close: () => open?.file.close(),
   }
-  models.set(id, model)
-  return model
 }
 
 const discovered = new Map<string, ReadonlyMap<string, DiscoveredModel>>()

@@ -2,6 +2,7 @@ import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { clearCache } from '../../src/cache/clear.ts'
+import { flushNotes } from '../../src/cache/notes.ts'
 import { openCache, versionOf } from '../../src/cache/store.ts'
 import { tempFolder } from './temp-folder.ts'
 
@@ -20,6 +21,7 @@ test('an entry that needs no file is made once, also for processes that come lat
   expect(await cache.fileOrNote(key, make)).toBeUndefined()
   expect(await openCache({ folder }).fileOrNote(key, make)).toBeUndefined()
   expect(make).toHaveBeenCalledOnce()
+  flushNotes()
   expect(readFileSync(join(folder, '.notes'), 'utf8')).toBe(`results.${key.version}\n`)
 })
 
@@ -76,6 +78,7 @@ test('what goes wrong is not noted, and leaves nothing behind', async () => {
 test('a line that was cut short says nothing, and clearing forgets all', async () => {
   const folder = tempFolder()
   await openCache({ folder }).fileOrNote(key, writingNothing())
+  flushNotes()
   appendFileSync(join(folder, '.notes'), `results.${other.version}`)
   const make = writingNothing()
   await openCache({ folder }).fileOrNote(other, make)

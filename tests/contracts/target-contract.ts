@@ -6,7 +6,7 @@
  */
 import { describe, expect, test } from 'vitest'
 import { rangesOf } from '../../src/fixtures/value-ranges.ts'
-import { sharedOrtProcess } from '../../src/targets/ort-process.ts'
+import { sharedOrtPool } from '../../src/targets/ort-pool.ts'
 import type { Chip, Runner, Target, TargetContext, TargetModel, Tensors } from '../../src/targets/target.ts'
 import { type Tensor, tensor, toFloat64 } from '../../src/tensor/tensor.ts'
 import { buildModel, floats, op } from '../../testdata/onnx-builder.ts'
@@ -128,7 +128,7 @@ function targetModel(model: ContractModel): TargetModel {
 
 async function reference({ bytes, folder, inputs, outputs }: ContractModel): Promise<Record<string, Tensor>> {
   const model = { bytes, folder }
-  const answer = await sharedOrtProcess().ask({ kind: 'run', model, feeds: inputs, fetches: outputs })
+  const answer = await sharedOrtPool().ask({ kind: 'run', model, feeds: inputs, fetches: outputs })
   return answer.kind === 'ran' ? answer.outputs : {}
 }
 

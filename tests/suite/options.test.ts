@@ -23,7 +23,7 @@ test('the defaults', () => {
     inputs: 'activations',
     timeouts: { compile: 300, run: 240 },
     cacheDir: '/p/node_modules/.cache/vitest-onnx',
-    maxTestsPerFile: 500,
+    maxTestsPerFile: 1000,
     recompute: false,
     tryXfails: false,
     fromEnvironment: [],

@@ -14,7 +14,7 @@ import { graphAsModel } from '../../src/graph/whole.ts'
 import type { TypeTable } from '../../src/graph/infer-types.ts'
 import { loadOrt } from '../../src/targets/ort-runtime.ts'
 import { fromOrtTensor, isCarriedByOrt, toOrtTensor } from '../../src/targets/ort-tensor.ts'
-import { startOrtProcess } from '../../src/targets/ort-process.ts'
+import { openOrtPool } from '../../src/targets/ort-pool.ts'
 import { reportTypes } from '../../src/targets/ort-types.ts'
 import { dtypeFromOnnx } from '../../src/tensor/dtype.ts'
 import { bytesOfTensor, type Tensor } from '../../src/tensor/tensor.ts'
@@ -39,7 +39,7 @@ export const SESSION: InferenceSession.SessionOptions = {
 }
 
 /** One process for all tests of a worker; it ends with the worker. */
-const process = startOrtProcess()
+const process = openOrtPool()
 
 export async function splitFile(file: ModelFile, options: Partial<SplitOptions> = {}): Promise<SplitModel> {
   const graph = resolveModel(file.model)
