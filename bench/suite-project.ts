@@ -58,6 +58,24 @@ export function makeProject(
   }
 }
 
+/** Vitest alone: as many files of as many tests, which do nothing, under the settings of models. */
+export function makeEmptyProject(folder: string, files: number, testsPerFile: number): Project {
+  mkdirSync(join(folder, 'node_modules'), { recursive: true })
+  mkdirSync(join(folder, 'tests'))
+  symlinkSync(join(REPOSITORY, 'node_modules/vitest'), join(folder, 'node_modules/vitest'))
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
+  writeFileSync(join(folder, 'vitest.config.ts'), EMPTY_CONFIG)
+  const tests = Array.from({ length: testsPerFile }, (_, n) => `test('number ${n}', () => {})\n`).join('')
+  for (let n = 0; n < files; n++) {
+    writeFileSync(join(folder, 'tests', `${n}.test.ts`), `import { test } from 'vitest'\n\n${tests}`)
+  }
+  return { folder, vitest: (...args) => runVitest(folder, args), clear() {} }
+}
+
+const EMPTY_CONFIG = `import { defineConfig } from 'vitest/config'
+export default defineConfig({ test: { isolate: false, pool: 'forks' } })
+`
+
 const LEFT_BY_RUNS = ['.vitest-onnx', 'node_modules/.cache', 'testdata/__snapshots__']
 
 const CONFIG = `import { defineConfig } from 'vitest/config'

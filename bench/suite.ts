@@ -11,7 +11,7 @@ import type { BareLoopAnswer } from './bare-loop.ts'
 import type { Section } from './figures.ts'
 import { chain, withTempFolder } from './generate-models.ts'
 import { askChild, median } from './measure.ts'
-import { buildPackage, makeProject, type Project, type VitestRun } from './suite-project.ts'
+import { buildPackage, makeEmptyProject, makeProject, type Project, type VitestRun } from './suite-project.ts'
 
 export async function* suite(): AsyncGenerator<Section> {
   yield* await withTempFolder(async (folder) => {
@@ -30,11 +30,12 @@ async function largeModel(folder: string, library: string): Promise<Section> {
   const name = isReal ? 'light_densenet121.onnx' : 'chain.onnx'
   const bytes = isReal ? readFileSync(REAL_MODEL) : chain(REAL_LAYERS)
   const project = makeProject(join(folder, 'large'), library, [[name, bytes]])
+  const empty = makeEmptyProject(join(folder, 'large-empty'), 2, Math.ceil((REAL_LAYERS + 1) / 2))
   const rounds: Round[] = []
-  for (let round = 0; round < ROUNDS; round++) rounds.push(await coldWarmBare(project))
-  const [cold, warm, bare] = (['cold', 'warm', 'bare'] as const).map((kind) =>
+  for (let round = 0; round < ROUNDS; round++) rounds.push(await coldWarmBare(project, empty))
+  const [cold, warm, bare, alone] = (['cold', 'warm', 'bare', 'alone'] as const).map((kind) =>
     median(rounds.map((round) => round[kind].ms)),
-  ) as [number, number, number]
+  ) as [number, number, number, number]
   return {
     title: `${rounds[0]!.bare.runs} tests of ${isReal ? name : 'a generated chain'} on the target cpu`,
     figures: [
@@ -50,9 +51,16 @@ async function largeModel(folder: string, library: string): Promise<Section> {
         unit: 'x',
         goal: 0.35,
       },
+      {
+        what: 'second run, per test beyond Vitest alone',
+        value: median(rounds.map((round) => (round.warm.ms - round.alone.ms) / round.bare.runs)),
+        unit: 'ms',
+        goal: 1.5,
+      },
       { what: 'first run', value: cold, unit: 'ms' },
       { what: 'second run', value: warm, unit: 'ms' },
       { what: 'bare loop', value: bare, unit: 'ms' },
+      { what: 'Vitest alone, as many tests that do nothing', value: alone, unit: 'ms' },
       { what: 'peak memory of the first run', value: peak(rounds.map((one) => one.cold)), unit: 'MB' },
       { what: 'peak memory of the second run', value: peak(rounds.map((one) => one.warm)), unit: 'MB' },
     ],
@@ -69,13 +77,15 @@ interface Round {
   readonly cold: VitestRun
   readonly warm: VitestRun
   readonly bare: BareLoopAnswer
+  readonly alone: VitestRun
 }
 
-async function coldWarmBare(project: Project): Promise<Round> {
+async function coldWarmBare(project: Project, empty: Project): Promise<Round> {
   project.clear()
   const cold = await project.vitest('run')
   const warm = await project.vitest('run')
-  return { cold, warm, bare: await askChild<BareLoopAnswer>('bare-loop.ts', [project.folder]) }
+  const alone = await empty.vitest('run')
+  return { cold, warm, alone, bare: await askChild<BareLoopAnswer>('bare-loop.ts', [project.folder]) }
 }
 
 const MODELS = 1000
@@ -88,8 +98,14 @@ async function manyModels(folder: string, library: string): Promise<Section> {
   const staticList = await project.vitest('list', '--json', '--static-parse')
   const tests = (JSON.parse(list.stdout) as unknown[]).length
   const cold = await project.vitest('run')
-  const warms = [await project.vitest('run'), await project.vitest('run')]
-  const warm = median(warms.map(({ ms }) => ms))
+  const empty = makeEmptyProject(join(folder, 'many-empty'), MODELS, tests / MODELS)
+  const [warms, alones] = [[] as number[], [] as number[]]
+  for (let round = 0; round < 2; round++) {
+    warms.push((await project.vitest('run')).ms)
+    alones.push((await empty.vitest('run')).ms)
+  }
+  const aloneList = await empty.vitest('list', '--json')
+  const [warm, alone] = [median(warms), median(alones)]
   return {
     title: `${MODELS} models of one node, ${tests} tests on the target cpu`,
     figures: [
@@ -97,11 +113,22 @@ async function manyModels(folder: string, library: string): Promise<Section> {
       { what: 'list, parsed only', value: staticList.ms, unit: 'ms', goal: 4000 },
       { what: 'first run', value: cold.ms, unit: 'ms', goal: 15_000 },
       { what: 'second run', value: warm, unit: 'ms', goal: 15_000 },
-      { what: 'second run, per test beyond the start', value: (warm - start) / tests, unit: 'ms', goal: 1.5 },
+      {
+        what: 'second run, per test beyond Vitest alone',
+        value: (warm - alone) / tests,
+        unit: 'ms',
+        goal: 1.5,
+      },
+      { what: 'second run, per test beyond the start', value: (warm - start) / tests, unit: 'ms' },
       { what: 'start: second run with one model', value: start, unit: 'ms' },
+      { what: 'Vitest alone, as many files and tests', value: alone, unit: 'ms' },
+      { what: 'Vitest alone, list', value: aloneList.ms, unit: 'ms' },
       { what: 'peak memory of the first run', value: peak([cold]), unit: 'MB' },
     ],
-    notes: ['The first list also writes the test files.'],
+    notes: [
+      'The first list also writes the test files.',
+      'Vitest alone: the tests do nothing, and no plugin is there; the rest of its settings are the same.',
+    ],
   }
 }
 
