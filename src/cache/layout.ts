@@ -12,9 +12,10 @@
  * A kind never starts with a dot, so entries and the rest cannot meet. Whoever removes anything
  * removes only names that follow this scheme, and never follows a symbolic link.
  */
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ModelTestError } from '../errors.ts'
+import { makeFolder } from '../files/make-folder.ts'
 import { writeFileAtomic } from '../files/write-file.ts'
 
 export interface CacheKey {
@@ -67,8 +68,7 @@ const TAG_NAME = 'CACHEDIR.TAG'
 /** Makes the folder a cache, unless it is one. */
 export function layOut(folder: string): void {
   if (!hasTag(folder)) writeFileAtomic(join(folder, TAG_NAME), TAG)
-  for (const part of [locksFolder, temporaryFolder, hashesFolder])
-    mkdirSync(part(folder), { recursive: true })
+  for (const part of [locksFolder, temporaryFolder, hashesFolder]) makeFolder(part(folder))
 }
 
 /** Whether there is a cache; throws where there is something else, so that nothing else is ever removed. */

@@ -5,7 +5,8 @@
  * line next to nothing. Lines are appended whole, a little later; one that a kill cut short
  * matches nothing. A note that is lost or made twice costs work done twice, never a wrong result.
  */
-import { appendFileSync, readFileSync } from 'node:fs'
+import { appendFileSync, lstatSync, readFileSync } from 'node:fs'
+import { writeFileAtomic } from '../files/write-file.ts'
 import { removeFile } from './entries.ts'
 import { type CacheKey, entryName, notesPath } from './layout.ts'
 
@@ -37,6 +38,24 @@ export function flushNotes(): void {
       // The next run does it again.
     }
   }
+}
+
+/** How many there are, and when one was last added. */
+export function notesUsage(folder: string): { count: number; bytes: number; addedMs: number } {
+  const count = readNotes(folder).size
+  const stat = lstatSync(notesPath(folder), { throwIfNoEntry: false })
+  return { count, bytes: stat?.size ?? 0, addedMs: stat?.mtimeMs ?? 0 }
+}
+
+/** Of more than this the older half goes: some 15 MB, read at every start. */
+const MAX_NOTES = 200_000
+
+/** Forgets the oldest, if there are very many. What another process adds meanwhile may be lost with them. */
+export function trimNotes(folder: string, max = MAX_NOTES): void {
+  const names = [...readNotes(folder)]
+  if (names.length <= max) return
+  const kept = names.slice(-Math.floor(max / 2))
+  writeFileAtomic(notesPath(folder), kept.map((name) => `${name}\n`).join(''))
 }
 
 export function clearNotes(folder: string): void {

@@ -10,6 +10,7 @@ import { isMemoCurrent } from './content-hash.ts'
 import { type CacheEntry, evict, itemsIn, listEntries, removeFile, totalBytes } from './entries.ts'
 import { entryName, hashesFolder, isCache, locksFolder, temporaryFolder, VERSION_PATTERN } from './layout.ts'
 import { isLeftover } from './lock.ts'
+import { trimNotes } from './notes.ts'
 import { processState } from './process-owner.ts'
 import { DEFAULT_MAX_BYTES } from './size-cap.ts'
 import { storageError } from './storage-error.ts'
@@ -34,6 +35,7 @@ export function pruneCache(folder: string, maxBytes: number = DEFAULT_MAX_BYTES)
     const gone = new Set(evict(entries, maxBytes))
     const kept = entries.filter((entry) => !gone.has(entry))
     keepChecksums(folder, new Set(kept.map(entryName)))
+    trimNotes(folder)
     return { leftovers, evicted: sumOf([...gone]), kept: sumOf(kept) }
   } catch (cause) {
     throw storageError(folder, cause)

@@ -11,10 +11,11 @@
  * minute. An open file survives that; who finds the path gone calls `file` again.
  */
 import { randomBytes } from 'node:crypto'
-import { lstatSync, mkdirSync, renameSync, type Stats, utimesSync } from 'node:fs'
+import { lstatSync, renameSync, type Stats, utimesSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ModelTestError } from '../errors.ts'
+import { makeFolder } from '../files/make-folder.ts'
 import { fileChecksum, recordChecksum } from './checksums.ts'
 import { removeFile, TOUCH_MS } from './entries.ts'
 import { type CacheKey, entryName, entryPath, layOut, locksFolder, temporaryFolder } from './layout.ts'
@@ -318,7 +319,7 @@ function renameInto(temporary: string, path: string): void {
     renameSync(temporary, path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    mkdirSync(dirname(path), { recursive: true })
+    makeFolder(dirname(path))
     renameSync(temporary, path)
   }
 }

@@ -4,9 +4,10 @@
  * Edge. A manifest is replaced in one step: whoever reads it, or finds it after a crash, sees a
  * whole one.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { ModelTestError } from '../errors.ts'
+import { makeFolder } from '../files/make-folder.ts'
 import { writeFileAtomic } from '../files/write-file.ts'
 import { parseManifest, renderManifest, type Manifest } from './manifest.ts'
 
@@ -49,7 +50,7 @@ export function writeManifest({ manifestFile }: TestStorage, manifest: Manifest)
 
 export function prepareStorage({ checkpointFolder }: TestStorage): void {
   try {
-    mkdirSync(checkpointFolder, { recursive: true })
+    makeFolder(checkpointFolder)
   } catch (error) {
     throw new ModelTestError('FILE_UNWRITABLE', 'the folder for the checkpoints cannot be made', {
       file: checkpointFolder,

@@ -4,9 +4,10 @@
  *
  * Edge.
  */
-import { mkdir, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { ModelTestError } from '../errors.ts'
+import { makeFolder } from '../files/make-folder.ts'
 import { chartsOfGather, chartsOfRun, type Chart } from './chart-data.ts'
 import { renderChart } from './render-chart.ts'
 import { renderPage } from './render-page.ts'
@@ -24,7 +25,7 @@ export async function writePlots(report: RunReport | GatherReport, folder: strin
 
 async function writeFiles(folder: string, files: ReadonlyMap<string, string>): Promise<void> {
   try {
-    await mkdir(folder, { recursive: true })
+    makeFolder(folder)
     await Promise.all([...files].map(([name, text]) => writeFile(path.join(folder, name), text)))
   } catch (error) {
     throw new ModelTestError('FILE_UNWRITABLE', 'the plots cannot be written', {

@@ -2,9 +2,10 @@
  * Files that are there whole or not at all: written beside their place, then renamed into it.
  */
 import { randomUUID } from 'node:crypto'
-import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { ModelTestError } from '../errors.ts'
+import { makeFolder } from './make-folder.ts'
 
 export function writeFileAtomic(path: string, chunks: Iterable<Uint8Array> | string): void {
   // A name of its own: the file's name may be as long as the disk allows, and others may write it too.
@@ -21,19 +22,6 @@ export function writeFileAtomic(path: string, chunks: Iterable<Uint8Array> | str
       hint: 'Check that the folder may be written to and that the disk has room, or choose another folder.',
       cause,
     })
-  }
-}
-
-/** Not `recursive`: Node tries for ever where a file system has no such folders, as in /proc. */
-function makeFolder(path: string, hasParent = false): void {
-  try {
-    mkdirSync(path)
-  } catch (error) {
-    if (existsSync(path)) return
-    const isTop = hasParent || dirname(path) === path
-    if (isTop || (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    makeFolder(dirname(path))
-    makeFolder(path, true)
   }
 }
 

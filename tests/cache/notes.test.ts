@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { clearCache } from '../../src/cache/clear.ts'
-import { flushNotes } from '../../src/cache/notes.ts'
+import { flushNotes, notesUsage, trimNotes } from '../../src/cache/notes.ts'
 import { openCache, versionOf } from '../../src/cache/store.ts'
 import { tempFolder } from './temp-folder.ts'
 
@@ -86,4 +86,17 @@ test('a line that was cut short says nothing, and clearing forgets all', async (
   clearCache(folder)
   await openCache({ folder }).fileOrNote(key, make)
   expect(make).toHaveBeenCalledTimes(2)
+})
+
+test('of very many the oldest are forgotten', async () => {
+  const folder = tempFolder()
+  const keys = Array.from({ length: 9 }, (_, n) => ({ kind: 'results', version: versionOf(n) }))
+  for (const one of keys) await openCache({ folder }).fileOrNote(one, writingNothing())
+  trimNotes(folder, 9)
+  expect(notesUsage(folder).count).toBe(9)
+  trimNotes(folder, 8)
+  const make = writingNothing()
+  const cache = openCache({ folder })
+  for (const one of keys.toReversed()) await cache.fileOrNote(one, make)
+  expect(make).toHaveBeenCalledTimes(5)
 })
