@@ -7,11 +7,14 @@
  */
 import type { ByteSource } from '../bytes/byte-source.ts'
 import { WireReader } from '../bytes/wire-reader.ts'
-import { type AttributeValue, readAttributes } from '../onnx/attributes.ts'
+import { attributeOf, type AttributeValue, readAttributes } from '../onnx/attributes.ts'
 import { elementOf, mapOf, optionalOf, sequenceOf } from '../onnx/element-type.ts'
 import type { NodeEntry } from '../onnx/model-index.ts'
 import { type OpaqueType, readType, tensorType, type ValueType } from '../onnx/value-type.ts'
+import { qualifiedName } from '../onnx/operator-name.ts'
 import { readTensorInfo } from '../tensor/tensor-proto.ts'
+
+export { qualifiedName } from '../onnx/operator-name.ts'
 
 /** TensorProto.DataType, or the whole type of what is no tensor. */
 export type ElementType = number | OpaqueType
@@ -52,8 +55,8 @@ const firstOf =
 const attribute =
   (name: string, otherwise: Rule): Rule =>
   (context) => {
-    const value = attributesOf(context).get(name)
-    return value?.kind === 'int' && value.value !== 0n ? Number(value.value) : otherwise(context)
+    const value = attributeOf(attributesOf(context), name, 'int') ?? 0n
+    return value === 0n ? otherwise(context) : Number(value)
   }
 
 /** A list attribute whose presence decides. */
@@ -117,10 +120,8 @@ const CAST_MAP = new Map([
   ['TO_INT64', INT64],
 ])
 
-const castMap: Rule = (context) => {
-  const to = attributesOf(context).get('cast_to')
-  return CAST_MAP.get(to?.kind === 'string' ? to.value : 'TO_FLOAT')
-}
+const castMap: Rule = (context) =>
+  CAST_MAP.get(attributeOf(attributesOf(context), 'cast_to', 'string') ?? 'TO_FLOAT')
 
 const labels = (name: string): Rule => ifAttribute(name, STRING, fixed(INT64))
 
@@ -218,11 +219,6 @@ export function typeOfElement(element: ElementType | undefined): ValueType | und
 
 function each(rules: readonly Rule[], names: string): [string, readonly Rule[]][] {
   return names.split(' ').map((name) => [name, rules])
-}
-
-/** `Conv` in the default domain, `domain.Op` elsewhere. */
-export function qualifiedName({ domain, opType }: NodeEntry): string {
-  return domain === '' || domain === 'ai.onnx' ? opType : `${domain}.${opType}`
 }
 
 const attributes = new WeakMap<RuleContext, Map<string, AttributeValue>>()

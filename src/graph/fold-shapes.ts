@@ -8,6 +8,7 @@
  */
 import { readAttributes } from '../onnx/attributes.ts'
 import { constantContent, isConstant } from '../onnx/constant.ts'
+import { qualifiedName } from '../onnx/operator-name.ts'
 import { type NamedTensor, tensorFromProto } from '../tensor/tensor-proto.ts'
 import { tensor, type Tensor, toBigInt64 } from '../tensor/tensor.ts'
 import type { TypeTable } from './infer-types.ts'
@@ -59,7 +60,7 @@ function foldGraph(graph: ScopedGraph, folding: Folding): void {
 function foldNode(node: GraphNode, folding: Folding): Ints | undefined {
   const { entry, graph } = node
   if (isConstant(entry)) return constantInts(node)
-  const op = entry.domain === '' || entry.domain === 'ai.onnx' ? SHAPE_OPS.get(entry.opType) : undefined
+  const op = SHAPE_OPS.get(qualifiedName(entry))
   if (op === undefined || folding.work > MAX_WORK) return undefined
   const first = node.inputs[0]
   const inputs = node.inputs.map((value) => (value === undefined ? undefined : folding.known.get(value)))

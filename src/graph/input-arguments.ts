@@ -3,8 +3,9 @@
  *
  * What the rules of input-rules.ts ask. Sizes that are not known are undefined, never guessed.
  */
-import { type AttributeValue, readAttributes } from '../onnx/attributes.ts'
+import { attributeOf, type AttributeValue, readAttributes } from '../onnx/attributes.ts'
 import { constantContent } from '../onnx/constant.ts'
+import { qualifiedName } from '../onnx/operator-name.ts'
 import { type DType, dtypeFromOnnx } from '../tensor/dtype.ts'
 import { tensorFromProto } from '../tensor/tensor-proto.ts'
 import { elementCount, type Tensor, toFloat64 } from '../tensor/tensor.ts'
@@ -19,7 +20,7 @@ export class Argument {
   readonly slot: number
   readonly #types: TypeTable
   readonly #folded: ReadonlyMap<Value, Tensor>
-  #attributes: ReadonlyMap<string, AttributeValue> | undefined
+  #knownAttributes: ReadonlyMap<string, AttributeValue> | undefined
 
   constructor(node: GraphNode, slot: number, types: TypeTable, folded: ReadonlyMap<Value, Tensor>) {
     this.node = node
@@ -103,28 +104,25 @@ export class Argument {
   }
 
   int(name: string): number | undefined {
-    const value = this.#attribute(name)
-    return value?.kind === 'int' ? Number(value.value) : undefined
+    const value = attributeOf(this.#attributes, name, 'int')
+    return value === undefined ? undefined : Number(value)
   }
 
   ints(name: string): readonly number[] | undefined {
-    const value = this.#attribute(name)
-    return value?.kind === 'ints' ? value.value.map(Number) : undefined
+    return attributeOf(this.#attributes, name, 'ints')?.map(Number)
   }
 
   text(name: string): string | undefined {
-    const value = this.#attribute(name)
-    return value?.kind === 'string' ? value.value : undefined
+    return attributeOf(this.#attributes, name, 'string')
   }
 
   texts(name: string): readonly string[] | undefined {
-    const value = this.#attribute(name)
-    return value?.kind === 'strings' ? value.value : undefined
+    return attributeOf(this.#attributes, name, 'strings')
   }
 
-  #attribute(name: string): AttributeValue | undefined {
-    this.#attributes ??= readAttributes(this.node.graph.model.source, this.node.entry)
-    return this.#attributes.get(name)
+  get #attributes(): ReadonlyMap<string, AttributeValue> {
+    this.#knownAttributes ??= readAttributes(this.node.graph.model.source, this.node.entry)
+    return this.#knownAttributes
   }
 
   #sizes(value: Value): Sizes | undefined {
@@ -135,8 +133,7 @@ export class Argument {
 }
 
 export function operatorOf({ entry }: GraphNode): string {
-  const { domain, opType } = entry
-  return domain === '' || domain === 'ai.onnx' ? opType : `${domain}.${opType}`
+  return qualifiedName(entry)
 }
 
 export function isFixed(shape: Sizes): shape is readonly number[] {

@@ -67,6 +67,9 @@ const scales = (slots: Readonly<Record<number, Rule>>): readonly (Rule | undefin
 
 const TRUE: Rule = constant(1, 'condition')
 
+/** Two operands and a result, each with its scale and zero point. */
+const QLINEAR = scales({ 1: SCALE, 2: ZERO_POINT, 4: SCALE, 5: ZERO_POINT, 6: SCALE, 7: ZERO_POINT })
+
 const REDUCE_AXES: readonly (Rule | undefined)[] = [undefined, axes.reducedAxes]
 
 const RULES: Readonly<Record<string, readonly (Rule | undefined)[]>> = {
@@ -134,28 +137,14 @@ const RULES: Readonly<Record<string, readonly (Rule | undefined)[]>> = {
   // quantisation
   QuantizeLinear: [undefined, SCALE, ZERO_POINT],
   DequantizeLinear: [QUANTISED, SCALE, ZERO_POINT],
-  QLinearConv: scales({ 1: SCALE, 2: ZERO_POINT, 4: SCALE, 5: ZERO_POINT, 6: SCALE, 7: ZERO_POINT }),
-  QLinearMatMul: scales({ 1: SCALE, 2: ZERO_POINT, 4: SCALE, 5: ZERO_POINT, 6: SCALE, 7: ZERO_POINT }),
+  QLinearConv: QLINEAR,
+  QLinearMatMul: QLINEAR,
   ConvInteger: [QUANTISED, QUANTISED, ZERO_POINT, ZERO_POINT],
   MatMulInteger: [QUANTISED, QUANTISED, ZERO_POINT, ZERO_POINT],
   'com.microsoft.QuantizeLinear': [undefined, SCALE, ZERO_POINT],
   'com.microsoft.DequantizeLinear': [QUANTISED, SCALE, ZERO_POINT],
-  'com.microsoft.QLinearAdd': scales({
-    1: SCALE,
-    2: ZERO_POINT,
-    4: SCALE,
-    5: ZERO_POINT,
-    6: SCALE,
-    7: ZERO_POINT,
-  }),
-  'com.microsoft.QLinearMul': scales({
-    1: SCALE,
-    2: ZERO_POINT,
-    4: SCALE,
-    5: ZERO_POINT,
-    6: SCALE,
-    7: ZERO_POINT,
-  }),
+  'com.microsoft.QLinearAdd': QLINEAR,
+  'com.microsoft.QLinearMul': QLINEAR,
   'com.microsoft.MatMulNBits': [undefined, undefined, SCALE],
   'com.microsoft.DynamicQuantizeMatMul': [undefined, undefined, SCALE, ZERO_POINT],
   'com.microsoft.MatMulIntegerToFloat': scales({ 2: SCALE, 3: SCALE, 4: ZERO_POINT, 5: ZERO_POINT }),

@@ -56,15 +56,23 @@ export const ROTARY_POSITIONS =
   }
 
 export const KEY_LENGTHS: Rule = (argument) => {
-  const [fresh, past] = [argument.size(0, 1), argument.has(3) ? argument.size(3, 2) : 0]
-  if (fresh === undefined || past === undefined) return undefined
-  return { kind: 'constant', values: [fresh + past - 1], because: `last key of ${argument.name}` }
+  const keys = keyCount(argument)
+  return keys === undefined
+    ? undefined
+    : { kind: 'constant', values: [keys - 1], because: `last key of ${argument.name}` }
 }
 
 export const TOTAL_LENGTH: Rule = (argument) => {
+  const keys = keyCount(argument)
+  return keys === undefined
+    ? undefined
+    : { kind: 'constant', values: [keys], because: `keys of ${argument.name}` }
+}
+
+/** What is new, and what is kept of the past. */
+function keyCount(argument: Argument): number | undefined {
   const [fresh, past] = [argument.size(0, 1), argument.has(3) ? argument.size(3, 2) : 0]
-  if (fresh === undefined || past === undefined) return undefined
-  return { kind: 'constant', values: [fresh + past], because: `keys of ${argument.name}` }
+  return fresh === undefined || past === undefined ? undefined : fresh + past
 }
 
 export const PAST_LENGTH_LIMIT: Rule = (argument) => {

@@ -1,16 +1,9 @@
 /** Shape arithmetic entry by entry, with broadcasting; overflow wraps as the runtime's does. */
-import {
-  type Ints,
-  MAX_MADE,
-  type ShapeOp,
-  type ShapeOpContext,
-  axesOf,
-  intOf,
-  isFirstAxis,
-} from './shape-op.ts'
+import { attributeOf } from '../onnx/attributes.ts'
+import { type Ints, MAX_MADE, type ShapeOp, type ShapeOpContext, axesOf, isFirstAxis } from './shape-op.ts'
 
 export function castOp({ inputs: [data], attributes }: ShapeOpContext): Ints | undefined {
-  const dtype = CASTS.get(intOf(attributes(), 'to') ?? 0n)
+  const dtype = CASTS.get(attributeOf(attributes(), 'to', 'int') ?? 0n)
   if (data === undefined || dtype === undefined) return undefined
   const cast = (item: bigint): bigint => (dtype === 'bool' ? truth(item !== 0n) : wrap(dtype, item))
   return {
@@ -103,11 +96,12 @@ export function reduce(apply: (a: bigint, b: bigint) => bigint, start: bigint): 
     const axes = axesOf(context)
     if (data === undefined || data.shape.length !== 1 || axes === undefined) return undefined
     if (axes !== 'absent' && !(axes.length === 1 && isFirstAxis(BigInt(axes[0]!)))) return undefined
-    if (axes === 'absent' && intOf(context.attributes(), 'noop_with_empty_axes') === 1n) return undefined
+    if (axes === 'absent' && attributeOf(context.attributes(), 'noop_with_empty_axes', 'int') === 1n)
+      return undefined
     let total: bigint | undefined = start
     for (const item of data.items)
       total = total === undefined || item === undefined ? undefined : apply(total, item)
-    const keep = (intOf(context.attributes(), 'keepdims') ?? 1n) !== 0n
+    const keep = (attributeOf(context.attributes(), 'keepdims', 'int') ?? 1n) !== 0n
     return {
       dtype: data.dtype,
       shape: keep ? [1] : [],

@@ -1,21 +1,13 @@
 /** Shape arithmetic that makes lists of sizes, picks from them and gives them other shapes. */
-import {
-  type Ints,
-  MAX_MADE,
-  MAX_RANK,
-  type ShapeOpContext,
-  axesOf,
-  intOf,
-  intsOf,
-  isFirstAxis,
-} from './shape-op.ts'
+import { attributeOf } from '../onnx/attributes.ts'
+import { type Ints, MAX_MADE, MAX_RANK, type ShapeOpContext, axesOf, isFirstAxis } from './shape-op.ts'
 
 export function shapeOp({ firstType, attributes }: ShapeOpContext): Ints | undefined {
   if (firstType?.kind !== 'tensor' || firstType.shape === undefined) return undefined
   if (firstType.shape.length > MAX_RANK) return undefined
   const rank = firstType.shape.length
-  const start = clampAxis(Number(intOf(attributes(), 'start') ?? 0n), rank)
-  const end = clampAxis(Number(intOf(attributes(), 'end') ?? BigInt(rank)), rank)
+  const start = clampAxis(Number(attributeOf(attributes(), 'start', 'int') ?? 0n), rank)
+  const end = clampAxis(Number(attributeOf(attributes(), 'end', 'int') ?? BigInt(rank)), rank)
   const items = firstType.shape
     .slice(start, end)
     .map((dim) => (typeof dim === 'number' ? BigInt(dim) : undefined))
@@ -32,7 +24,7 @@ export function sizeOp({ firstType }: ShapeOpContext): Ints | undefined {
 
 export function gatherOp({ inputs: [data, indices], attributes }: ShapeOpContext): Ints | undefined {
   if (data?.shape.length !== 1 || indices === undefined) return undefined
-  if (!isFirstAxis(intOf(attributes(), 'axis') ?? 0n)) return undefined
+  if (!isFirstAxis(attributeOf(attributes(), 'axis', 'int') ?? 0n)) return undefined
   const size = data.items.length
   const items: (bigint | undefined)[] = []
   for (const index of indices.items) {
@@ -48,7 +40,7 @@ export function sliceOp({ inputs, given, attributes }: ShapeOpContext): Ints | u
   const data = inputs[0]
   if (data?.shape.length !== 1) return undefined
   const argument = (slot: number, name: string): readonly (bigint | undefined)[] | undefined | 'absent' =>
-    given[slot] ? inputs[slot]?.items : (intsOf(attributes(), name) ?? 'absent')
+    given[slot] ? inputs[slot]?.items : (attributeOf(attributes(), name, 'ints') ?? 'absent')
   const [starts, ends, axes, steps] = [
     argument(1, 'starts'),
     argument(2, 'ends'),
@@ -80,7 +72,7 @@ function sliceItems<T>(items: readonly T[], start: bigint, end: bigint, step: bi
 }
 
 export function concatOp({ inputs, attributes }: ShapeOpContext): Ints | undefined {
-  if (!isFirstAxis(intOf(attributes(), 'axis') ?? 0n)) return undefined
+  if (!isFirstAxis(attributeOf(attributes(), 'axis', 'int') ?? 0n)) return undefined
   if (inputs.length === 0 || inputs.length > MAX_MADE) return undefined
   if (!inputs.every((part) => part !== undefined && part.shape.length === 1)) return undefined
   if (inputs.reduce((sum, part) => sum + part!.items.length, 0) > MAX_MADE) return undefined
@@ -109,10 +101,10 @@ export function squeezeOp(context: ShapeOpContext): Ints | undefined {
 }
 
 export function reshapeOp({ inputs: [data, target], attributes }: ShapeOpContext): Ints | undefined {
-  const wanted = target?.items ?? intsOf(attributes(), 'shape')
+  const wanted = target?.items ?? attributeOf(attributes(), 'shape', 'ints')
   if (data === undefined || wanted === undefined || !wanted.every((dim) => dim !== undefined))
     return undefined
-  if (intOf(attributes(), 'allowzero') === 1n) return undefined
+  if (attributeOf(attributes(), 'allowzero', 'int') === 1n) return undefined
   const shape = wanted.map((dim, axis) => (dim === 0n ? (data.shape[axis] ?? 0) : Number(dim)))
   const fixed = shape.reduce((product, dim) => (dim === -1 ? product : product * dim), 1)
   const filled = shape.map((dim) => (dim === -1 ? data.items.length / fixed : dim))

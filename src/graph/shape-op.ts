@@ -3,7 +3,7 @@
  *
  * Short integer tensors, some of whose entries may be unknown.
  */
-import type { AttributeValue } from '../onnx/attributes.ts'
+import { attributeOf, type AttributeValue } from '../onnx/attributes.ts'
 import type { Range } from '../onnx/model-index.ts'
 import type { ValueType } from '../onnx/value-type.ts'
 
@@ -37,24 +37,11 @@ export function axesOf({
   given,
   attributes,
 }: ShapeOpContext): readonly number[] | undefined | 'absent' {
-  const axes = given[1] ? inputs[1]?.items : (intsOf(attributes(), 'axes') ?? 'absent')
+  const axes = given[1] ? inputs[1]?.items : (attributeOf(attributes(), 'axes', 'ints') ?? 'absent')
   if (axes === undefined || axes === 'absent') return axes
   return axes.length <= MAX_RANK && axes.every((axis) => axis !== undefined) ? axes.map(Number) : undefined
 }
 
 export function isFirstAxis(axis: bigint): boolean {
   return axis === 0n || axis === -1n
-}
-
-export function intOf(attributes: ReadonlyMap<string, AttributeValue>, name: string): bigint | undefined {
-  const value = attributes.get(name)
-  return value?.kind === 'int' ? value.value : undefined
-}
-
-export function intsOf(
-  attributes: ReadonlyMap<string, AttributeValue>,
-  name: string,
-): readonly bigint[] | undefined {
-  const value = attributes.get(name)
-  return value?.kind === 'ints' ? value.value : undefined
 }

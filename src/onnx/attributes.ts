@@ -6,8 +6,8 @@
  * and most questions are about one attribute next to them.
  */
 import type { ByteSource } from '../bytes/byte-source.ts'
-import { BYTES, FIXED32, MAX_TEXT_BYTES, VARINT, WireReader } from '../bytes/wire-reader.ts'
-import { ModelTestError } from '../errors.ts'
+import { BYTES, FIXED32, VARINT, WireReader } from '../bytes/wire-reader.ts'
+import { floatAt, readFloats, readInts, readStrings, textOf } from './attribute-lists.ts'
 import { ATTRIBUTE, NODE } from './fields.ts'
 import type { NodeEntry, Range } from './model-index.ts'
 
@@ -39,10 +39,24 @@ export function readAttributes(source: ByteSource, node: Range): Map<string, Att
   return attributes
 }
 
-/** The integer attribute `name`, or what the operator's definition says when it is absent. */
+type Valued = Extract<AttributeValue, { readonly value: unknown }>
+
+type Values = { readonly [V in Valued as V['kind']]: V['value'] }
+
+/** The value of an attribute; undefined where it is absent or of another kind. */
+export function attributeOf<K extends keyof Values>(
+  attributes: ReadonlyMap<string, AttributeValue>,
+  name: string,
+  kind: K,
+): Values[K] | undefined {
+  const found = attributes.get(name)
+  return found?.kind === kind ? (found.value as Values[K]) : undefined
+}
+
+/** The integer attribute `name` of a node; undefined when it is absent. */
 export function intAttribute(source: ByteSource, node: NodeEntry, name: string): number | undefined {
-  const value = readAttributes(source, node).get(name)
-  return value?.kind === 'int' ? Number(value.value) : undefined
+  const value = attributeOf(readAttributes(source, node), name, 'int')
+  return value === undefined ? undefined : Number(value)
 }
 
 /** AttributeProto.AttributeType, of the kinds that are values here. */
@@ -168,64 +182,4 @@ function lazy<K extends AttributeValue['kind'], T>(kind: K, read: () => T): { ki
       return known.value
     },
   }
-}
-
-/** Longer lists belong into tensors; as JavaScript values they take up to a hundred times their size. */
-const MAX_LIST = 4 * 1024 * 1024
-
-function readInts(source: ByteSource, range: Range): bigint[] {
-  const values: bigint[] = []
-  for (const reader of fieldsOf(source, range, ATTRIBUTE.ints)) {
-    for (const value of reader.integers('a list of integers')) append(reader, values, value)
-  }
-  return values
-}
-
-function readFloats(source: ByteSource, range: Range): number[] {
-  const values: number[] = []
-  for (const reader of fieldsOf(source, range, ATTRIBUTE.floats)) {
-    const { bytes } = reader
-    if (bytes.length % 4 !== 0) throw reader.malformed('a list of floats ends inside a number')
-    for (let at = 0; at < bytes.length; at += 4) append(reader, values, floatAt(bytes, at))
-  }
-  return values
-}
-
-function readStrings(source: ByteSource, range: Range): string[] {
-  const values: string[] = []
-  for (const reader of fieldsOf(source, range, ATTRIBUTE.strings)) {
-    append(reader, values, textOf(source, { start: reader.start, stop: reader.stop }))
-  }
-  return values
-}
-
-function append<T>(reader: WireReader, values: T[], value: T): void {
-  if (values.push(value) <= MAX_LIST) return
-  throw new ModelTestError('MODEL_TOO_LARGE', `an attribute lists more than ${MAX_LIST} values`, {
-    file: reader.source.name,
-    offset: reader.fieldStart,
-    hint: 'Store them as a tensor; check where the file comes from.',
-  })
-}
-
-function* fieldsOf(source: ByteSource, { start, stop }: Range, field: number): Generator<WireReader> {
-  const reader = new WireReader(source).seek(start)
-  while (reader.next(stop)) {
-    const resume = reader.stop
-    if (reader.field === field) yield reader
-    reader.seek(resume)
-  }
-}
-
-function floatAt(bytes: Uint8Array, at: number): number {
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.length).getFloat32(at, true)
-}
-
-/** Strings of attributes are bytes by definition: what is no UTF-8 is no fault of the file. */
-function textOf(source: ByteSource, { start, stop }: Range): string {
-  if (stop - start > MAX_TEXT_BYTES) {
-    throw new WireReader(source).malformed(`a text of ${stop - start} bytes is too long`, start)
-  }
-  const bytes = source.read(start, stop - start)
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8')
 }

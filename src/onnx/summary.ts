@@ -8,6 +8,7 @@ import { WireReader } from '../bytes/wire-reader.ts'
 import { byteLength, dtypeFromOnnx } from '../tensor/dtype.ts'
 import { constantContent, isConstant } from './constant.ts'
 import type { GraphIndex, ModelIndex, ValueEntry } from './model-index.ts'
+import { qualifiedName } from './operator-name.ts'
 import { type Dim, readValueInfoType, type ValueType } from './value-type.ts'
 import type { TensorInfo } from '../tensor/tensor-proto.ts'
 
@@ -103,8 +104,7 @@ class Tally {
     for (const { info } of graph.initializers) this.#parameter(info)
     for (const node of graph.nodes) {
       this.nodes++
-      const op =
-        node.domain === '' || node.domain === 'ai.onnx' ? node.opType : `${node.domain}.${node.opType}`
+      const op = qualifiedName(node)
       this.ops.set(op, (this.ops.get(op) ?? 0) + 1)
       if (isConstant(node)) this.#constant(node)
       for (const subgraph of node.subgraphs) {
