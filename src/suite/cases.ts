@@ -69,8 +69,7 @@ export function openCases(
     return { cases: readCases(model, open), open }
   } catch (error) {
     open?.file.close()
-    if (!(error instanceof ModelTestError)) throw error
-    return { cases: [problemCase(model)], problem: error }
+    return { cases: [problemCase(model, config)], problem: problemOf(error, model) }
   }
 }
 
@@ -235,9 +234,10 @@ function skipReason(name: string, { skip }: Sidecar): string | undefined {
   return Object.entries(skip).find(([pattern]) => matchesPattern(pattern, name))?.[1]
 }
 
-function problemCase({ name }: DiscoveredModel): Case {
-  return {
-    name: `${name}_model`,
+/** The lists count for it too, as far as they can be read. */
+function problemCase(model: DiscoveredModel, config: ResolvedConfig): Case {
+  const one: Case = {
+    name: `${model.name}_model`,
     kind: 'model',
     sizes: {},
     target: '',
@@ -245,4 +245,26 @@ function problemCase({ name }: DiscoveredModel): Case {
     tags: ['model'],
     opTypes: [],
   }
+  const sidecar = unlessUnreadable(() => readSidecar(model)) ?? {}
+  const finish = unlessUnreadable(() => finisher(model, sidecar, config))
+  const skip = skipReason(one.name, sidecar)
+  return finish?.(one) ?? (skip === undefined ? one : { ...one, skip })
+}
+
+function unlessUnreadable<T>(read: () => T): T | undefined {
+  try {
+    return read()
+  } catch {
+    return undefined // the problem itself, or one that shows once the first is solved
+  }
+}
+
+/** Whatever one model brings about, the others are still tested. */
+function problemOf(error: unknown, { path }: DiscoveredModel): ModelTestError {
+  if (error instanceof ModelTestError) return error
+  return new ModelTestError('INVALID_GRAPH', `reading the model failed unexpectedly (${String(error)})`, {
+    file: path,
+    hint: 'This should not happen, whatever the file holds: please report it with the model.',
+    cause: error,
+  })
 }

@@ -6,28 +6,37 @@
  */
 import { createHash, type Hash } from 'node:crypto'
 import { openFile } from '../files/file-source.ts'
-import { readFileSync } from 'node:fs'
-import { ModelTestError } from '../errors.ts'
+import { externalPath, openModel } from '../files/model-file.ts'
+import { summarizeModel } from '../onnx/summary.ts'
 import { chipNames } from './chip-files.ts'
 import { type DiscoveredModel, dataSetNumber } from './discover.ts'
 import type { ResolvedConfig } from './options.ts'
+import { readText } from './read-text.ts'
 import { modelConfig, readSidecar } from './sidecar.ts'
+import { readXfails } from './xfails.ts'
 
 /** `revision`: raised when the same model gets other cases. */
 export function stampOf(model: DiscoveredModel, config: ResolvedConfig, revision: string): string {
-  const hash = createHash('sha256').update(`${revision}\n${JSON.stringify(settingsOf(model, config))}\n`)
-  if (model.sidecar !== undefined) hash.update(readFileSync(model.sidecar))
-  addModel(hash, model.path)
+  const hash = createHash('sha256').update(`${revision}\n`)
+  addOrProblem(hash, () => `${JSON.stringify(settingsOf(model, config))}\n`)
+  addOrProblem(hash, () => (model.sidecar === undefined ? '' : readText(model.sidecar)))
+  addFile(hash, () => model.path)
+  for (const location of weightsThatCount(model, config))
+    addFile(hash, () => externalPath(model.path, location, location))
   return hash.digest('hex').slice(0, 12)
 }
 
 function settingsOf(model: DiscoveredModel, config: ResolvedConfig): unknown {
+  const own = modelConfig(model, readSidecar(model), config)
+  // Only whether they can be read: what is in them does not change the file.
+  readXfails(model, own)
   const { shapes, groups, dedup, layers, fullModel, maxTestsPerFile, fromEnvironment } = config
   return {
     id: model.id,
     name: model.name,
     dataSets: model.dataSets.map(dataSetNumber),
-    ...targetsAndChips(model, config),
+    targets: own.targets.map(({ name }) => name),
+    chips: chipNames(model, own),
     shapes,
     groups,
     dedup,
@@ -38,22 +47,35 @@ function settingsOf(model: DiscoveredModel, config: ResolvedConfig): unknown {
   }
 }
 
-/** A sidecar that cannot be read gives a case that says so, and the stamp of that. */
-function targetsAndChips(model: DiscoveredModel, config: ResolvedConfig): object {
+/** What cannot be read gives a case that says so, and the stamp of that. */
+function addOrProblem(hash: Hash, read: () => string): void {
   try {
-    const own = modelConfig(model, readSidecar(model), config)
-    return { targets: own.targets.map(({ name }) => name), chips: chipNames(model, own) }
+    hash.update(read())
   } catch (error) {
-    if (error instanceof ModelTestError) return { problem: error.message }
-    throw error
+    hash.update(String(error))
+  }
+}
+
+/** Where layers of equal content are tested once, the data files decide which those are. */
+function weightsThatCount(model: DiscoveredModel, config: ResolvedConfig): string[] {
+  try {
+    if (!modelConfig(model, readSidecar(model), config).dedup) return []
+    const file = openModel(model.path)
+    try {
+      return summarizeModel(file.model).externalFiles.map(({ location }) => location)
+    } finally {
+      file.close()
+    }
+  } catch {
+    return [] // the stamp of a problem is made already
   }
 }
 
 const [WHOLE, HEAD, TAIL, SAMPLES, SAMPLE] = [4 << 20, 1 << 20, 64 << 10, 62, 4 << 10]
 
-function addModel(hash: Hash, path: string): void {
+function addFile(hash: Hash, path: () => string): void {
   try {
-    const file = openFile(path)
+    const file = openFile(path())
     try {
       hash.update(`${file.size}\n`)
       if (file.size <= WHOLE) return void hash.update(file.read(0, file.size))
@@ -65,7 +87,6 @@ function addModel(hash: Hash, path: string): void {
       file.close()
     }
   } catch (error) {
-    if (!(error instanceof ModelTestError)) throw error
-    hash.update(error.message)
+    hash.update(String(error))
   }
 }

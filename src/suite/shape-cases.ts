@@ -66,7 +66,12 @@ function choiceOf(symbol: string, sources: ShapeSources): Choice[] {
 function setSizes(symbol: string, { config, sidecar }: ShapeSources): readonly number[] | undefined {
   const kind = kindOf(symbol)
   const ofKind = kind === 'batch' ? config.batch : kind === 'sequence' ? config.sequence : undefined
-  return config.forced[symbol] ?? ofKind ?? sidecar?.[symbol] ?? config.general[symbol]
+  return own(config.forced, symbol) ?? ofKind ?? own(sidecar, symbol) ?? own(config.general, symbol)
+}
+
+/** A symbol may be called `constructor`. */
+function own<T>(record: Readonly<Record<string, T>> | undefined, key: string): T | undefined {
+  return record !== undefined && Object.hasOwn(record, key) ? record[key] : undefined
 }
 
 type DimKind = 'batch' | 'sequence' | 'other'

@@ -37,7 +37,19 @@ export function xfailFiles(model: DiscoveredModel, config: ResolvedConfig): stri
 }
 
 export function readXfails(model: DiscoveredModel, config: ResolvedConfig): Xfail[] {
-  return xfailFiles(model, config).flatMap((file) => parseXfails(readText(file), relative(config.root, file)))
+  return xfailFiles(model, config).flatMap((file) => readList(file, relative(config.root, file)))
+}
+
+/** One list holds for many models: it is parsed again only if its text has changed. */
+const lists = new Map<string, { readonly text: string; readonly xfails: readonly Xfail[] }>()
+
+function readList(file: string, name: string): readonly Xfail[] {
+  const text = readText(file)
+  const known = lists.get(`${name}\n${file}`)
+  if (known?.text === text) return known.xfails
+  const xfails = parseXfails(text, name)
+  lists.set(`${name}\n${file}`, { text, xfails })
+  return xfails
 }
 
 /** Makes (name -> its known failure): names are looked up, only patterns are gone through. */

@@ -95,15 +95,23 @@ function renderFiles(
   config: ResolvedConfig,
   { start, stamp, source }: { readonly start: string; readonly stamp: string; readonly source: string },
 ): Files {
-  const { cases } = casesOf(model, config)
+  const { cases, problem } = casesOf(model, config)
   const parts = portions(cases, config.maxTestsPerFile)
   return new Map(
     parts.map((part, at) => [
       fileName(start, at, parts.length),
-      renderTestFile({ source, id: model.id, stamp, cases: part }),
+      renderTestFile({
+        source,
+        id: model.id,
+        stamp: problem === undefined ? stamp : PROBLEM_STAMP,
+        cases: part,
+      }),
     ]),
   )
 }
+
+/** No stamp is like it: a model with a problem is looked at again until the problem is solved. */
+const PROBLEM_STAMP = '0'
 
 function fileName(start: string, at: number, count: number): string {
   return count === 1 ? `${start}.test.ts` : `${start}.${at + 1}-of-${count}.test.ts`

@@ -49,7 +49,10 @@ async function runTest(id: string, context: TestContext): Promise<void> {
   try {
     const model = modelOf(id)
     const one = caseOf(model, context.task.name)
-    if (model.found.problem !== undefined) throw model.found.problem
+    if (model.found.problem !== undefined) {
+      skipIfTold(one, model.config, context)
+      throw model.found.problem
+    }
     await keepExpectations((test) => isOfOtherRun(test, testedModel(model)))
     skipIfTold(one, model.config, context)
     await judge(model, one, context, timings)
@@ -367,9 +370,10 @@ function discoverAll(testdata: string): ReadonlyMap<string, DiscoveredModel> {
   return all
 }
 
-function caseOf({ byName, discovered: { id } }: OpenModel, name: string): Case {
+function caseOf({ byName, found: { problem }, discovered: { id } }: OpenModel, name: string): Case {
   const one = byName.get(name)
   if (one !== undefined) return one
+  if (problem !== undefined) throw problem
   throw new ModelTestError('INVALID_OPTION', `${id} has no test "${name}" any more`, {
     hint: 'The test file is older than the model or the settings: run `vitest-onnx generate`.',
   })

@@ -246,3 +246,47 @@ test('a model that cannot be read is one case that will say why', () => {
   expect(all).toMatchObject([{ name: '0_model', kind: 'model', tags: ['model'] }])
   expect(problem?.message).toContain('0.onnx')
 })
+
+function broken(files: Readonly<Record<string, string>>): CasesOfModel['cases'][number] {
+  const { config } = setUp({ files: { 'testdata/0.onnx': 'not a model', ...files } })
+  return casesOf(discoverModels(config.testdata)[0]!, config).cases[0]!
+}
+
+describe('a model that cannot be read', () => {
+  test('can be skipped by its sidecar and listed as a known failure', () => {
+    expect(broken({ 'testdata/0.test.yaml': 'skip: not yet' })).toMatchObject({ skip: 'not yet' })
+    expect(broken({ 'testdata/xfails.txt': '0_model o/r#1' })).toMatchObject({ xfail: { issue: 'o/r#1' } })
+    expect(broken({ 'testdata/0.test.yaml': 'xfails: ["*_model"]' })).toMatchObject({
+      xfail: { test: '*_model' },
+    })
+  })
+
+  test('is skipped even where another list is at fault, and not where the sidecar is', () => {
+    const files = { 'testdata/xfails.txt': 'a b c', 'testdata/0.test.yaml': 'skip: true' }
+    expect(broken(files)).toMatchObject({ skip: 'the sidecar says so' })
+    expect(broken({ 'testdata/0.test.yaml': 'skip: [' })).not.toHaveProperty('skip')
+  })
+})
+
+test.each(['constructor', '__proto__', 'toString', 'valueOf', 'hasOwnProperty'])(
+  'a dimension may be called %s',
+  (symbol) => {
+    const model: ModelSpec = {
+      ...ONE,
+      inputs: { x: ['float32', [symbol, 3]] },
+      outputs: { y: ['float32', [symbol, 3]] },
+    }
+    expect(cases({ model })).toMatchObject({ cases: [{ sizes: {} }, { sizes: {} }] })
+    expect(names({ model, layers: false, env: { ONNX_TEST_SHAPES: `${symbol}=4` } })).toEqual([
+      `m_full_model@${symbol}=4-sim-default`,
+    ])
+  },
+)
+
+test('an unexpected error is the problem of its model', () => {
+  const { config } = setUp({})
+  const [model] = discoverModels(config.testdata)
+  const { cases: all, problem } = casesOf(model!, { ...config, groups: null as never })
+  expect(all.map(({ name }) => name)).toEqual(['m_model'])
+  expect(problem?.message).toMatch(/m\.onnx: reading the model failed unexpectedly \(TypeError: /)
+})

@@ -1,11 +1,16 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { expect, test } from 'vitest'
+import onnxProto from 'onnx-proto'
+import { describe, expect, test } from 'vitest'
+import { discoverModels } from '../../src/suite/discover.ts'
+import { stampOf } from '../../src/suite/model-stamp.ts'
 import { type OnnxOptions, resolveConfig } from '../../src/suite/options.ts'
 import { type Generated, generateTests } from '../../src/vitest/generate-tests.ts'
 import { portions, readHeader, renderTestFile, tagsInFile } from '../../src/vitest/test-file.ts'
 import { buildModel } from '../../testdata/onnx-builder.ts'
 import { tempFolder } from '../support/temp-model.ts'
+
+const { onnx } = onnxProto
 
 function model(...ops: readonly string[]): Uint8Array {
   return buildModel({
@@ -19,6 +24,31 @@ function model(...ops: readonly string[]): Uint8Array {
   })
 }
 
+/** Two Adds, each of half of the file w.bin. */
+function twoWeights(): Uint8Array {
+  const built = onnx.ModelProto.decode(
+    buildModel({
+      nodes: [
+        { op: 'Add', inputs: ['x', 'a'], outputs: ['v'] },
+        { op: 'Add', inputs: ['v', 'b'], outputs: ['y'] },
+      ],
+      inputs: { x: ['float32', [2]] },
+      valueInfos: { v: ['float32', [2]] },
+      outputs: { y: ['float32', [2]] },
+    }),
+  )
+  built.graph!.initializer = ['a', 'b'].map((name, at) => ({
+    name,
+    dims: [2],
+    dataType: 1,
+    dataLocation: 1,
+    externalData: Object.entries({ location: 'w.bin', offset: `${8 * at}`, length: '8' }).map(
+      ([key, value]) => ({ key, value }),
+    ),
+  }))
+  return onnx.ModelProto.encode(built).finish()
+}
+
 class Folder {
   readonly root: string = tempFolder()
 
@@ -30,6 +60,11 @@ class Folder {
 
   read(path: string): string {
     return readFileSync(join(this.root, path), 'utf8')
+  }
+
+  /** The names in the file of `m.onnx`. */
+  tests(): string[] {
+    return [...this.read(OUTPUT).matchAll(/^test\('([^']*)/gm)].map(([, name]) => name!)
   }
 
   generate(options: OnnxOptions = {}, env: NodeJS.ProcessEnv = {}, dryRun = false): Changes {
@@ -93,21 +128,67 @@ test.each<[string, (folder: Folder) => Changes]>([
   expect(change(folder)).toEqual({ ...NOTHING, changed: ['m.onnx.test.ts'], unchanged: 0 })
 })
 
+describe('a problem', () => {
+  test.each<[string, (folder: Folder) => void, OnnxOptions]>([
+    ['a list of known failures', (folder) => folder.write('testdata/xfails.txt', 'a b c d'), {}],
+    ['a sidecar', (folder) => folder.write('testdata/m.test.yaml', 'seed: ['), {}],
+    ['a group of chips', (folder) => folder.write('testdata/chips/c.group', ''), { chips: ['c.group'] }],
+  ])('in %s shows, and is gone once it is solved', (_, break_, options) => {
+    const folder = new Folder()
+      .write('testdata/m.onnx', model('Relu'))
+      .write('testdata/chips/c.group', 'default')
+    folder.generate(options)
+    const before = folder.read(OUTPUT)
+    break_(folder)
+    folder.generate(options)
+    expect(folder.tests()).toEqual(['m_model'])
+    expect(folder.generate(options)).toEqual(NOTHING)
+    rmSync(join(folder.root, 'testdata/xfails.txt'), { force: true })
+    rmSync(join(folder.root, 'testdata/m.test.yaml'), { force: true })
+    folder.write('testdata/chips/c.group', 'default').generate(options)
+    expect(folder.read(OUTPUT)).toBe(before)
+  })
+
+  test('in external data that decides which layers are equal is gone once the data is there', () => {
+    const folder = new Folder().write('testdata/m.onnx', twoWeights())
+    folder.generate({ dedup: true })
+    expect(folder.tests()).toEqual(['m_model'])
+    folder.write('testdata/w.bin', new Uint8Array(16)).generate({ dedup: true })
+    expect(folder.tests()).toHaveLength(2)
+    folder
+      .write(
+        'testdata/w.bin',
+        Uint8Array.from({ length: 16 }, (_, at) => at),
+      )
+      .generate({ dedup: true })
+    expect(folder.tests()).toHaveLength(3)
+    rmSync(join(folder.root, 'testdata/w.bin'))
+    folder.generate({ dedup: true })
+    expect(folder.tests()).toEqual(['m_model'])
+  })
+})
+
 const OUTPUT = '.vitest-onnx/tests/m.onnx.test.ts'
 
 test('a change in a large model is seen, at its ends and in its weights', () => {
   const bytes = Buffer.alloc(12 << 20)
-  const folder = new Folder().write('testdata/m.onnx', bytes)
-  folder.generate()
+  const folder = new Folder()
+  const config = resolveConfig({}, folder.root, {})
+  const stamp = (): string => {
+    folder.write('testdata/m.onnx', bytes)
+    return stampOf(discoverModels(config.testdata)[0]!, config, '1')
+  }
+  const stamps = new Set([stamp(), stamp()])
+  expect(stamps.size).toBe(1)
   for (const [from, to] of [
     [500, 600],
     [5 << 20, 6 << 20],
     [bytes.length - 1, bytes.length],
   ] as const) {
     bytes.fill(7, from, to)
-    folder.write('testdata/m.onnx', bytes)
-    expect(folder.generate().changed).toHaveLength(1)
+    stamps.add(stamp())
   }
+  expect(stamps.size).toBe(4)
 })
 
 test('the files of models that are gone go, those of others stay', () => {
