@@ -35,7 +35,7 @@ async function answer(ort: Ort, job: OrtJob): Promise<OrtAnswer> {
   const started = performance.now()
   let session: InferenceSession
   try {
-    session = await ort.InferenceSession.create(job.model.bytes, sessionOptions(job.model, job.settings))
+    session = await createSession(ort, job)
   } catch (error) {
     return { kind: 'failed', step: 'load', message: messageOf(error) }
   }
@@ -71,6 +71,13 @@ async function answer(ort: Ort, job: OrtJob): Promise<OrtAnswer> {
   } finally {
     await session.release()
   }
+}
+
+function createSession(ort: Ort, { model, settings }: OrtJob): Promise<InferenceSession> {
+  const options = sessionOptions(model, settings)
+  return model.path === undefined
+    ? ort.InferenceSession.create(model.bytes, options)
+    : ort.InferenceSession.create(model.path, options)
 }
 
 function unwritten({ message, hint, cause }: ModelTestError): OrtAnswer {

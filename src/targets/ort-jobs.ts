@@ -16,6 +16,8 @@ export interface OrtModel {
   readonly bytes: Uint8Array
   /** Where the model's external data lies. */
   readonly folder?: string
+  /** A file to load as it is; `bytes` is empty then. */
+  readonly path?: string
 }
 
 /** How a session is made; without it, as the reference: CPU, no optimisation, one thread. */
