@@ -51,7 +51,7 @@ export function notesUsage(folder: string): { count: number; bytes: number; adde
 const MAX_NOTES = 200_000
 
 /** Forgets the oldest, if there are very many. What another process adds meanwhile may be lost with them. */
-export function trimNotes(folder: string, max = MAX_NOTES): void {
+export function trimNotes(folder: string, max: number = MAX_NOTES): void {
   const names = [...readNotes(folder)]
   if (names.length <= max) return
   const kept = names.slice(-Math.floor(max / 2))
