@@ -1,4 +1,4 @@
-/** What README.md shows is done here, line by line, in a project with the models that it speaks of. */
+/** What README.md and docs/find-the-bad-layer.md show is done here, line by line, in a project with the models that it speaks of. */
 import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { execa } from 'execa'
@@ -15,9 +15,15 @@ interface Block {
   readonly text: string
 }
 
-const BLOCKS: readonly Block[] = [...README.matchAll(/^```(\w*)\n(.*?)^```$/gms)].map(
-  ([, language, text]) => ({ language: language!, text: text! }),
-)
+function blocksOf(text: string): Block[] {
+  return [...text.matchAll(/^```(\w*)\n(.*?)^```$/gms)].map(([, language, inside]) => ({
+    language: language!,
+    text: inside!,
+  }))
+}
+
+const BLOCKS: readonly Block[] = blocksOf(README)
+const TREE = readFileSync(join(ROOT, 'docs/find-the-bad-layer.md'), 'utf8')
 
 function blockWith(language: string, words: string): string {
   const found = BLOCKS.filter((block) => block.language === language && block.text.includes(words))
@@ -26,7 +32,8 @@ function blockWith(language: string, words: string): string {
 }
 
 /** Commands of all shell blocks, without their remarks. */
-const COMMANDS = BLOCKS.filter(({ language }) => language === 'sh')
+const COMMANDS = [...BLOCKS, ...blocksOf(TREE)]
+  .filter(({ language }) => language === 'sh')
   .flatMap(({ text }) => text.split('\n'))
   .map((line) => line.replace(/\s+#.*$/, '').trim())
   .filter((line) => line !== '')
