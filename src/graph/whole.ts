@@ -22,17 +22,20 @@ export function computedValues(graph: ScopedGraph): Value[] {
   return operators(graph).flatMap((node) => node.outputs.filter((value) => value !== undefined))
 }
 
-/** The graph as a model that gives `outputs`. */
+/** The graph as a model that gives `outputs`; the weights in `fed` are inputs of it. */
 export function graphAsModel(
   graph: ScopedGraph,
   outputs: readonly Value[],
   typeOf: (value: Value) => ValueType | undefined,
   policy: WeightPolicy,
+  fed: readonly Value[] = [],
 ): MessageWriter {
   const nodes = operators(graph)
   const read = new Set(nodes.flatMap((node) => [...readsOf(node)]))
-  const weights = [...new Set([...read, ...outputs])].filter(isWeight)
-  const inputs = inputsOfGraph(graph)
+  const weights = [...new Set([...read, ...outputs])].filter(
+    (value) => isWeight(value) && !fed.includes(value),
+  )
+  const inputs = [...inputsOfGraph(graph), ...fed]
   const name = graph.index.name === '' ? 'graph' : graph.index.name
   return composeModel(
     { model: graph.model, name, nodes, inputs, outputs, weights, folded: new Map() },

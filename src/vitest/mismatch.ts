@@ -10,7 +10,7 @@ import { writeFileAtomic } from '../files/write-file.ts'
 import type { Culprit } from '../fixtures/first-value-off.ts'
 import type { ModelSource } from '../fixtures/model-source.ts'
 import type { Case } from '../suite/cases.ts'
-import { failureFolder, type KeptFailure } from '../suite/failures.ts'
+import { CASE_FILE, failureFolder, type KeptFailure } from '../suite/failures.ts'
 import { carriesBfloat16 } from '../targets/upcast/carries-bfloat16.ts'
 import type { Tensor } from '../tensor/tensor.ts'
 import { thresholdsOf } from './thresholds.ts'
@@ -25,7 +25,7 @@ interface Mismatch {
 
 /** Writes both results and what is known of the case; returns the folder. */
 export function keepMismatch({ source, one, actual, expected }: Mismatch): string {
-  const folder = failureFolder(source.config.root, one.name)
+  const folder = failureFolder(source.config.root, source.discovered.id, one.name)
   const tolerances = thresholdsOf(source, one)
   const outputs = [...expected].map(([name, value]) => [name, tolerances.resolve(value)] as const)
   const kept: KeptFailure = {
@@ -35,7 +35,7 @@ export function keepMismatch({ source, one, actual, expected }: Mismatch): strin
   }
   writeTensorFile(join(folder, 'expected.safetensors'), expected)
   writeTensorFile(join(folder, 'actual.safetensors'), actual)
-  writeFileAtomic(join(folder, 'case.json'), `${JSON.stringify(kept, null, 2)}\n`)
+  writeFileAtomic(join(folder, CASE_FILE), `${JSON.stringify(kept, null, 2)}\n`)
   return folder
 }
 
@@ -64,7 +64,9 @@ export function explainMismatch({
 
 /** Said where it is not what the file says. */
 function describeReference({ file, types }: ModelSource, { kind }: Case): string[] {
-  if (kind === 'data-set' || !carriesBfloat16(file.model, types)) return []
+  if (!carriesBfloat16(file.model, types)) return []
+  if (kind === 'data-set')
+    return ['reference: recorded in bfloat16 (the target runs the model up-cast to float32)']
   return ['reference: float32 (model up-cast from bfloat16, on the target too)']
 }
 

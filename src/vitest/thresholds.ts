@@ -2,14 +2,16 @@
  * The tolerance of a case and who set it.
  *
  * Precedence: the environment, the sidecar's rules, the threshold table, the option, the default.
- * Recorded data sets are judged as ONNX judges them unless somebody says otherwise.
+ * Recorded data sets are judged as ONNX judges them unless somebody says otherwise; those of models
+ * with bfloat16 with what its rounding takes.
  */
-import { DEFAULT_TOLERANCE, type Tolerance } from '../compare/tolerance.ts'
+import { DEFAULT_TOLERANCE, NAMED_TOLERANCES, type Tolerance } from '../compare/tolerance.ts'
 import { type ResolvedThreshold, resolveThreshold, type ThresholdCase } from '../compare/thresholds.ts'
 import type { ModelSource } from '../fixtures/model-source.ts'
 import type { Case } from '../suite/cases.ts'
 import { sidecarThresholds } from '../suite/sidecar.ts'
 import { readThresholds } from '../suite/threshold-files.ts'
+import { carriesBfloat16 } from '../targets/upcast/carries-bfloat16.ts'
 import type { Tensor } from '../tensor/tensor.ts'
 
 export interface CaseTolerances {
@@ -19,10 +21,20 @@ export interface CaseTolerances {
 
 const ONNX_DATA_SETS: Tolerance = { ...DEFAULT_TOLERANCE, rtol: 1e-3, atol: 1e-7, intTol: 0 }
 
+/** What is recorded was rounded to bfloat16 at every step; the model runs up-cast, without that. */
+function isRounded({ file, types }: ModelSource, { kind }: Case): boolean {
+  return kind === 'data-set' && carriesBfloat16(file.model, types)
+}
+
+function defaultTolerance(source: ModelSource, one: Case): Tolerance {
+  if (isRounded(source, one)) return NAMED_TOLERANCES.bf16
+  return one.kind === 'data-set' ? ONNX_DATA_SETS : DEFAULT_TOLERANCE
+}
+
 export function thresholdsOf(source: ModelSource, one: Case): CaseTolerances {
   const { config, discovered, sidecar } = source
-  const base = config.tolerance ?? (one.kind === 'data-set' ? ONNX_DATA_SETS : DEFAULT_TOLERANCE)
-  const fallback = { tolerance: base, origin: config.toleranceOrigin ?? defaultOrigin(one) }
+  const base = config.tolerance ?? defaultTolerance(source, one)
+  const fallback = { tolerance: base, origin: config.toleranceOrigin ?? defaultOrigin(source, one) }
   const isFixed = config.fromEnvironment.includes('tolerance')
   const tables = isFixed
     ? []
@@ -40,8 +52,9 @@ export function thresholdsOf(source: ModelSource, one: Case): CaseTolerances {
 
 const UNDECIDED: ResolvedThreshold = { tolerance: DEFAULT_TOLERANCE, origin: '' }
 
-function defaultOrigin({ kind }: Case): string {
-  return kind === 'data-set' ? 'the default for recorded data' : 'the default'
+function defaultOrigin(source: ModelSource, one: Case): string {
+  if (isRounded(source, one)) return 'the default for recorded bfloat16 data'
+  return one.kind === 'data-set' ? 'the default for recorded data' : 'the default'
 }
 
 function describe({ discovered }: ModelSource, one: Case, expected: Tensor): ThresholdCase {

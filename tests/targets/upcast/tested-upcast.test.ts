@@ -4,8 +4,9 @@ import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openCache } from '../../../src/cache/store.ts'
 import { loadTensors } from '../../../src/files/tensor-file.ts'
-import { resultsOf, type Subject, subjectOf } from '../../../src/fixtures/case-fixtures.ts'
+import { resultsOf, subjectOf } from '../../../src/fixtures/case-fixtures.ts'
 import { openModelSource } from '../../../src/fixtures/model-source.ts'
+import type { Subject } from '../../../src/fixtures/subject.ts'
 import { type Case, casesOf } from '../../../src/suite/cases.ts'
 import { discoverModels } from '../../../src/suite/discover.ts'
 import { resolveConfig } from '../../../src/suite/options.ts'
@@ -110,16 +111,20 @@ test('the reference is that of the model in float32, on inputs that bfloat16 has
   expect(loadTensors(reference)).toEqual(await run(buildModel(block('float32')), feeds))
 })
 
-test('a model with recorded data stays as it is', async () => {
+test('recorded data is up-cast with the model, and the model runs on it', async () => {
   const x = values('bfloat16', [2, 32], 5)
-  const { cases, subject } = open({
+  const { cases, subject, results } = open({
     'model.onnx': buildModel(block('bfloat16')),
     'test_data_set_0/input_0.pb': tensorProtoBytes('x', x),
     'test_data_set_0/input_1.pb': tensorProtoBytes('limit', values('bfloat16', [], 6)),
     'test_data_set_0/output_0.pb': tensorProtoBytes('y', x),
   })
-  const { inputs, reference } = await subject(cases.find(({ kind }) => kind === 'data-set')!)
+  const one = cases.find(({ kind }) => kind === 'data-set')!
+  const { inputs, reference } = await subject(one)
   expect([...inputs.values(), ...reference.values()].map(({ dtype }) => dtype)).toEqual(
-    Array(3).fill('bfloat16'),
+    Array(3).fill('float32'),
   )
+  expect(loadTensors(reference).get('y')).toEqual(upcastTensor(x))
+  const feeds = new Map([...loadTensors(inputs)])
+  expect(await results(one)).toEqual(await run(buildModel(block('float32')), feeds))
 })
