@@ -1,12 +1,12 @@
 /** `vitest-onnx diff <test>`: the two results of a failed test compared once more, with a histogram. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
 import { Command } from 'commander'
 import { compareOutputs } from '../compare/compare-outputs.ts'
 import { explainVerdict } from '../compare/explain.ts'
 import { ModelTestError } from '../errors.ts'
 import { loadTensors, readTensorRefs } from '../files/tensor-file.ts'
-import { failureFolder, type KeptFailure } from '../suite/failures.ts'
+import { CASE_FILE, type FoundFailure, keptFailures } from '../suite/failures.ts'
 import { note, print, printJson, safe } from './output.ts'
 
 export function diffCommand(): Command {
@@ -23,9 +23,13 @@ export function diffCommand(): Command {
 }
 
 function diff(test: string, { root, json }: { readonly root: string; readonly json?: true }): void {
-  const folder = failureFolder(root, test)
-  if (!existsSync(join(folder, 'case.json'))) throw notKept(folder, test)
-  const { thresholds } = JSON.parse(readFileSync(join(folder, 'case.json'), 'utf8')) as KeptFailure
+  const all = keptFailures(root)
+  const found = latest(all.filter(({ kept }) => kept.test === test))
+  if (found === undefined) throw notKept(all, test)
+  const {
+    folder,
+    kept: { thresholds },
+  } = found
   const [actual, expected] = ['actual', 'expected'].map((name) =>
     loadTensors(readTensorRefs(join(folder, `${name}.safetensors`))),
   )
@@ -48,9 +52,17 @@ function plainNumbers(_key: string, value: unknown): unknown {
   return typeof value === 'number' && !Number.isFinite(value) ? String(value) : value
 }
 
-function notKept(folder: string, test: string): ModelTestError {
-  const all = dirname(folder)
-  const kept = existsSync(all) ? readdirSync(all) : []
+/** Of models that were renamed or moved, failures of the same name may be left. */
+function latest(found: readonly FoundFailure[]): FoundFailure | undefined {
+  return found.toSorted((a, b) => timeOf(b) - timeOf(a))[0]
+}
+
+function timeOf({ folder }: FoundFailure): number {
+  return statSync(join(folder, CASE_FILE)).mtimeMs
+}
+
+function notKept(all: readonly FoundFailure[], test: string): ModelTestError {
+  const kept = all.map((found) => found.kept.test)
   return new ModelTestError('INVALID_OPTION', `no failure of "${test}" is kept`, {
     hint:
       kept.length === 0

@@ -3,19 +3,19 @@
  *
  * Every `.onnx` file is a model. Names that start with `disable` or a dot, and node_modules, are
  * passed over. Symbolic links are followed, into each folder once, so that links in a circle end.
- * Where ONNX's own layout is used (`<test>/model.onnx` and `test_data_set_N/`), the folder gives the name.
+ * No two models have one name: see model-names.ts.
  */
-import { realpathSync, statSync } from 'node:fs'
+import { type Dirent, readdirSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join, sep } from 'node:path'
-import glob from 'fast-glob'
 import { ModelTestError } from '../errors.ts'
+import { modelNames } from './model-names.ts'
 
 export interface DiscoveredModel {
   /** Absolute. */
   readonly path: string
   /** Relative to testdata, with forward slashes: `onnx_models/example-matmul.onnx`. */
   readonly id: string
-  /** What the names of its tests start with. */
+  /** What the names of its tests start with; no other model of the folder has it. */
   readonly name: string
   /** Absolute folders, in order of their numbers. */
   readonly dataSets: readonly string[]
@@ -23,7 +23,7 @@ export interface DiscoveredModel {
   readonly sidecar?: string
 }
 
-const PASSED_OVER = ['**/disable*', '**/node_modules', '**/__snapshots__']
+const PASSED_OVER = /^(disable.*|\..*|node_modules|__snapshots__)$/s
 
 /** The extension of a sidecar, after the stem of its model. */
 export const SIDECAR = '.test.yaml'
@@ -56,31 +56,41 @@ function walk(folder: string, prefix: string, walked: string[], tree: Tree): voi
   const real = realpathSync(folder)
   if (walked.some((other) => real === other || real.startsWith(`${other}${sep}`))) return
   walked.push(real)
-  const entries = glob.sync('**', {
-    cwd: folder,
-    ignore: [...PASSED_OVER, ...PASSED_OVER.map((pattern) => `${pattern}/**`)],
-    onlyFiles: false,
-    followSymbolicLinks: false,
-    objectMode: true,
-    suppressErrors: true,
-  })
-  for (const { path, dirent } of entries) {
-    if (dirent.isDirectory()) {
-      tree.folders.push(prefix + path)
-    } else if (dirent.isFile()) {
-      tree.files.push(prefix + path)
-    } else if (dirent.isSymbolicLink()) {
-      const kind = linkedKind(join(folder, path))
-      if (kind === 'folder') {
-        tree.folders.push(prefix + path)
-        walk(join(folder, path), `${prefix}${path}/`, walked, tree)
-      } else if (kind === 'file') tree.files.push(prefix + path)
-    }
+  walkInside(folder, prefix, walked, tree)
+}
+
+function walkInside(folder: string, prefix: string, walked: string[], tree: Tree): void {
+  for (const entry of entriesOf(folder)) {
+    const [path, id] = [join(folder, entry.name), prefix + entry.name]
+    const kind = kindOf(entry, path)
+    if (kind === 'file') tree.files.push(id)
+    if (kind !== 'folder') continue
+    tree.folders.push(id)
+    if (entry.isSymbolicLink()) walk(path, `${id}/`, walked, tree)
+    else walkInside(path, `${id}/`, walked, tree)
   }
 }
 
+/** In the order of their names; none where the folder cannot be read. */
+function entriesOf(folder: string): Dirent[] {
+  try {
+    const entries = readdirSync(folder, { withFileTypes: true }).filter(({ name }) => !PASSED_OVER.test(name))
+    return entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  } catch {
+    return []
+  }
+}
+
+type Kind = 'file' | 'folder' | 'other'
+
+function kindOf(entry: Dirent, path: string): Kind {
+  if (entry.isSymbolicLink()) return linkedKind(path)
+  if (entry.isDirectory()) return 'folder'
+  return entry.isFile() ? 'file' : 'other'
+}
+
 /** A link that leads nowhere counts as a file: a model that cannot be read is to be seen. */
-function linkedKind(path: string): 'file' | 'folder' | 'other' {
+function linkedKind(path: string): Kind {
   try {
     const stat = statSync(path)
     if (stat.isDirectory()) return 'folder'
@@ -96,16 +106,15 @@ function modelsOf(testdata: string, { files, folders }: Tree): DiscoveredModel[]
   const ids = files.filter((file) => file.toLowerCase().endsWith('.onnx')).toSorted()
   const perFolder = new Map<string, number>()
   for (const id of ids) perFolder.set(dirname(id), (perFolder.get(dirname(id)) ?? 0) + 1)
+  const names = modelNames(ids, basename(testdata), (folder) => dataSets.has(folder))
   return ids.map((id) => {
     const folder = dirname(id)
-    const isNamedByFolder = basename(id) === 'model.onnx' && dataSets.has(folder)
-    const sets = isNamedByFolder || perFolder.get(folder) === 1 ? (dataSets.get(folder) ?? []) : []
-    const named = isNamedByFolder ? join(testdata, folder) : id.replace(/\.onnx$/i, '')
+    const ownsSets = basename(id) === 'model.onnx' || perFolder.get(folder) === 1
     const model = {
       path: join(testdata, id),
       id,
-      name: cleanName(basename(named)),
-      dataSets: sets.map((set) => join(testdata, set)),
+      name: names.get(id)!,
+      dataSets: ownsSets ? (dataSets.get(folder) ?? []).map((set) => join(testdata, set)) : [],
     }
     const sidecar = id.replace(/\.onnx$/i, SIDECAR)
     return known.has(sidecar) ? withSidecar(model, join(testdata, sidecar)) : model
@@ -128,11 +137,4 @@ function dataSetsByParent(folders: readonly string[]): Map<string, string[]> {
 
 export function dataSetNumber(folder: string): number {
   return Number(DATA_SET.exec(basename(folder))?.[1] ?? Number.NaN)
-}
-
-/** Names stand in lists whose fields are parted by blanks, and in terminals. */
-function cleanName(stem: string): string {
-  // oxlint-disable-next-line no-control-regex
-  const clean = stem.replaceAll(/[\s\u0000-\u001f\u007f-\u009f]/g, '_')
-  return clean === '' ? '_' : clean
 }

@@ -63,7 +63,7 @@ describe.concurrent('verdicts', () => {
     )
     expect(stderr).toContain(
       'layer: MatMul "matmul" of onnx_models/example-matmul.onnx (node 0)\ninputs: x; outputs: xw\n' +
-        `expected and actual: .vitest-onnx/failures/${MATMUL}/{expected,actual}.safetensors\n` +
+        `expected and actual: .vitest-onnx/failures/onnx_models/example-matmul.onnx/${MATMUL}/{expected,actual}.safetensors\n` +
         `compare again: npx vitest-onnx diff ${MATMUL}\n`,
     )
     expect(stderr).toContain(
@@ -71,7 +71,7 @@ describe.concurrent('verdicts', () => {
     )
     for (const name of [MATMUL, ADD, FULL]) expect(tests[name]?.message).toMatch(/^FAIL: example-matmul_/)
     expect(junit.match(/type="FAIL"/g)).toHaveLength(3)
-    expect(p.files(`.vitest-onnx/failures/${MATMUL}`)).toEqual([
+    expect(p.files(`.vitest-onnx/failures/onnx_models/example-matmul.onnx/${MATMUL}`)).toEqual([
       'actual.safetensors',
       'case.json',
       'expected.safetensors',

@@ -1,7 +1,9 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { discoverModels } from '../../src/suite/discover.ts'
+import { modelNames } from '../../src/suite/model-names.ts'
 import { tempFolder } from '../support/temp-model.ts'
 
 function folderWith(...paths: readonly string[]): string {
@@ -72,6 +74,47 @@ test('blanks in a file name do not reach the names of tests', () => {
   expect(discoverModels(folderWith('my model.onnx'))).toMatchObject([
     { id: 'my model.onnx', name: 'my_model' },
   ])
+})
+
+test('line ends and other odd characters in a file name do not hide it', () => {
+  expect(discoverModels(folderWith('new\nline.onnx', 'a*[b]{c}!(d).onnx'))).toMatchObject([
+    { id: 'a*[b]{c}!(d).onnx', name: 'a*[b]{c}!(d)' },
+    { id: 'new\nline.onnx', name: 'new_line' },
+  ])
+})
+
+test.each<[string, Readonly<Record<string, string>>]>([
+  ['a file gives its name', { 'a/example.onnx': 'example' }],
+  [
+    'model.onnx takes that of its folder',
+    { 'a/x/model.onnx': 'x', 'a/y/model.onnx': 'y', 'model.onnx': 'model' },
+  ],
+  [
+    'or of the one above',
+    { 'bert/onnx/model.onnx': 'bert', 'gpt/onnx/model.onnx': 'gpt', 'onnx/model.onnx': 'onnx' },
+  ],
+  ['folders tell models of one name apart', { 'x/net.onnx': 'x-net', 'y/net.onnx': 'y-net' }],
+  ['as many as it takes', { 'a/q/m.onnx': 'a-q-m', 'b/q/m.onnx': 'b-q-m', 'b/r/m.onnx': 'r-m' }],
+  ['the one without folders keeps its name', { 'net.onnx': 'net', 'x/net.onnx': 'x-net' }],
+  ['and model.onnx is called so then', { 'x/model.onnx': 'x-model', 'x.onnx': 'x' }],
+  ['a digest is the last resort', { 'a b.onnx': 'a_b~DIGEST', 'a_b.onnx': 'a_b~DIGEST' }],
+])('names: %s', (_, expected) => {
+  const found = discoverModels(folderWith(...Object.keys(expected)))
+  const names = found.map(({ id, name }) => [id, name.replace(/~[0-9a-f]{6}$/, '~DIGEST')])
+  expect(Object.fromEntries(names)).toEqual(expected)
+  expect(new Set(found.map(({ name }) => name)).size).toBe(found.length)
+})
+
+test('no two models have one name, however alike their paths are', () => {
+  const part = fc.constantFrom('a', 'b', 'a-b', 'a b', 'a_b', 'model', 'onnx', 'a~1')
+  const path = fc.array(part, { minLength: 1, maxLength: 4 }).map((parts) => `${parts.join('/')}.onnx`)
+  fc.assert(
+    fc.property(fc.uniqueArray(path, { maxLength: 30 }), fc.boolean(), (paths, hasSets) => {
+      const names = modelNames(paths, 'testdata', () => hasSets)
+      expect([...names.keys()]).toEqual(paths)
+      expect(new Set(names.values()).size).toBe(paths.length)
+    }),
+  )
 })
 
 test('links are followed, and those in a circle end', () => {
