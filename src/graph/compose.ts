@@ -75,19 +75,20 @@ function declared(value: Value, type: ValueType | undefined): MessageWriter {
 }
 
 /** A declaration of a name that is used twice may be about the other value. */
-function declarationOf(value: Value): ValueEntry | undefined {
-  if (value.origin.kind === 'input') return value.origin.entry
-  if (value.name !== value.written) return undefined
-  const { graph, written } = value
-  const known = declarations.get(graph) ?? declarationsOf(graph)
-  declarations.set(graph, known)
-  return known.get(written)
+function declarationOf({ origin, graph, name, written }: Value): ValueEntry | undefined {
+  if (origin.kind === 'input') return origin.entry
+  return name === written ? declarationsOf(graph).get(written) : undefined
 }
 
 const declarations = new WeakMap<ScopedGraph, ReadonlyMap<string, ValueEntry>>()
 
-function declarationsOf({ index }: ScopedGraph): ReadonlyMap<string, ValueEntry> {
-  return new Map([...index.valueInfos, ...index.outputs].map((entry) => [entry.name, entry]))
+function declarationsOf(graph: ScopedGraph): ReadonlyMap<string, ValueEntry> {
+  const known = declarations.get(graph)
+  if (known !== undefined) return known
+  const { valueInfos, outputs } = graph.index
+  const found = new Map([...valueInfos, ...outputs].map((entry) => [entry.name, entry]))
+  declarations.set(graph, found)
+  return found
 }
 
 function extrasOf({ source }: ModelIndex, entry: ValueEntry): ValueExtras | undefined {
