@@ -125,6 +125,6 @@ test('recorded data is up-cast with the model, and the model runs on it', async 
     Array(3).fill('float32'),
   )
   expect(loadTensors(reference).get('y')).toEqual(upcastTensor(x))
-  const feeds = new Map([...loadTensors(inputs)])
+  const feeds = loadTensors(inputs)
   expect(await results(one)).toEqual(await run(buildModel(block('float32')), feeds))
 })
