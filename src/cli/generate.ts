@@ -3,7 +3,7 @@ import { relative } from 'node:path'
 import { Command } from 'commander'
 import { environmentWarnings } from '../suite/environment.ts'
 import { resolveConfig } from '../suite/options.ts'
-import { type Generated, generateTests } from '../vitest/generate-tests.ts'
+import { type Generated, generateTests, untested } from '../vitest/generate-tests.ts'
 import { note, print, printJson, table } from './output.ts'
 
 interface GenerateCommandOptions {
@@ -36,6 +36,8 @@ function generate({ testdata, output, check, json }: GenerateCommandOptions): vo
   if (json) printJson(summary(generated, config.root))
   else print(report(generated, config.root, check === true))
   if (generated.models.length === 0) note(`there is no .onnx file in ${config.testdata}`)
+  const remark = untested(generated)
+  if (remark !== undefined) note(remark)
   if (check && changes > 0) {
     note('run vitest-onnx generate without --check to write them')
     process.exitCode = 1

@@ -20,7 +20,7 @@ import { portions, readHeader, renderTestFile, tagsInFile } from './test-file.ts
 
 export interface GeneratedModel {
   readonly model: DiscoveredModel
-  /** Absolute, in order. */
+  /** Absolute, in order; none for a model without tests. */
   readonly files: readonly string[]
 }
 
@@ -68,9 +68,26 @@ export function generateTests(config: ResolvedConfig, { dryRun = false }: Genera
   return { models, tags: [...tags].toSorted(), added, changed, removed: removed.toSorted(), unchanged }
 }
 
-/** The test file of a model, or the first of several: what a filter by the model's path is to find. */
-export function testFileStart(id: string, output: string): string {
-  return join(output, safePath(id))
+/** Whether a path in the output folder is a test file of the model. */
+export function isTestFileOf(id: string, file: string): boolean {
+  const start = safePath(id)
+  return file.startsWith(start) && /^(\.\d+-of-\d+)?\.test\.ts$/.test(file.slice(start.length))
+}
+
+/** Whether a path in the output folder is a test file of a model whose id starts so. */
+export function isTestFileBelow(idStart: string, file: string): boolean {
+  return file.startsWith(safeCharacters(idStart))
+}
+
+/** Said where models have no test; undefined where all have some. */
+export function untested({ models }: Generated): string | undefined {
+  const ids = models.filter(({ files }) => files.length === 0).map(({ model }) => model.id)
+  if (ids.length === 0) return undefined
+  const named = `${ids.slice(0, 5).join(', ')}${ids.length > 5 ? ` and ${ids.length - 5} more` : ''}`
+  return (
+    `${ids.length === models.length ? 'no tests are left: there are none' : 'there are no tests'} of ${named} ` +
+    '(layers or whole models are left out: see ONNX_TEST_LAYERS, ONNX_TEST_FULL_MODEL and the settings layers, fullModel)'
+  )
 }
 
 type Files = Map<string, string>
@@ -85,7 +102,7 @@ function existingFiles(output: string): Files {
 
 function filesOf(model: DiscoveredModel, config: ResolvedConfig, existing: Files): Files {
   const stamp = stampOf(model, config, REVISION)
-  const start = testFileStart(model.id, config.output)
+  const start = join(config.output, safePath(model.id))
   const source = slashed(relative(config.root, model.path))
   return upToDate(start, stamp, existing) ?? renderFiles(model, config, { start, stamp, source })
 }
@@ -96,6 +113,8 @@ function renderFiles(
   { start, stamp, source }: { readonly start: string; readonly stamp: string; readonly source: string },
 ): Files {
   const { cases, problem } = casesOf(model, config)
+  // Vitest takes a file without tests for a mistake.
+  if (cases.length === 0) return new Map()
   const parts = portions(cases, config.maxTestsPerFile)
   return new Map(
     parts.map((part, at) => [
@@ -161,10 +180,14 @@ function checkApart({ testdata, output, root }: ResolvedConfig): void {
 
 /** Vite reads `?` and `#` as the end of a path; other systems refuse more. */
 function safePath(id: string): string {
-  const safe = id.replaceAll(/[?#%*:"<>|\\\p{Cc}]/gu, '_')
+  const safe = safeCharacters(id)
   return safe === id ? id : `${safe}~${createHash('sha256').update(id).digest('hex').slice(0, 6)}`
 }
 
-function slashed(path: string): string {
+function safeCharacters(id: string): string {
+  return id.replaceAll(/[?#%*:"<>|\\\p{Cc}]/gu, '_')
+}
+
+export function slashed(path: string): string {
   return sep === '/' ? path : path.replaceAll(sep, '/')
 }

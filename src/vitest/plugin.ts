@@ -6,14 +6,15 @@
  */
 import { mkdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path'
 import type { Plugin } from 'vitest/config'
 import type { TestProject, Vitest, VitestPluginContext } from 'vitest/node'
 import { ModelTestError } from '../errors.ts'
 import { environmentWarnings } from '../suite/environment.ts'
 import { type OnnxOptions, type ResolvedConfig, resolveConfig } from '../suite/options.ts'
 import { CONFIG_KEY, PROCESSES_KEY } from './config-key.ts'
-import { type Generated, generateTests, testFileStart } from './generate-tests.ts'
+import { type Generated, generateTests, untested } from './generate-tests.ts'
+import { acceptModelPaths } from './path-filters.ts'
 import { TimesReporter } from './times-reporter.ts'
 import { watchModels } from './watch.ts'
 
@@ -50,9 +51,11 @@ async function addModels(
   if (vitest.config.watch) watchModels({ vitest, project, config, generated })
 }
 
-function remarks(config: ResolvedConfig, { models }: Generated, vitest: Vitest): string[] {
-  const warnings = environmentWarnings(process.env)
-  if (models.length === 0 && !vitest.config.mergeReports) {
+function remarks(config: ResolvedConfig, generated: Generated, vitest: Vitest): string[] {
+  const warnings = [...environmentWarnings(process.env), untested(generated)].filter(
+    (text) => text !== undefined,
+  )
+  if (generated.models.length === 0 && !vitest.config.mergeReports) {
     warnings.push(
       `no models found: there is no .onnx file in ${relative(config.root, config.testdata) || config.testdata} ` +
         '(the option testdata names the folder; names that start with "disable" are left out)',
@@ -129,18 +132,6 @@ function snapshotsBesideModels({ snapshot }: Vitest, { output, testdata }: Resol
     const name = basename(way).replace(/(\.(\d+)-of-\2)?\.test\.ts$/, '')
     return join(testdata, dirname(way), '__snapshots__', `${name}${extension}`)
   }
-}
-
-/** `vitest run testdata/onnx_models/example-matmul.onnx`, as a shell completes it, finds the generated file. */
-function acceptModelPaths(project: TestProject, { testdata, output }: ResolvedConfig): void {
-  const glob = project.globTestFiles.bind(project)
-  project.globTestFiles = (filters) =>
-    glob(
-      filters?.map((filter) => {
-        const way = relative(testdata, resolve(filter))
-        return way === '' || way.startsWith('..') || isAbsolute(way) ? filter : testFileStart(way, output)
-      }),
-    )
 }
 
 /** Vitest shows a message and no hint. */

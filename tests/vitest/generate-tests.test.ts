@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { discoverModels } from '../../src/suite/discover.ts'
 import { stampOf } from '../../src/suite/model-stamp.ts'
 import { type OnnxOptions, resolveConfig } from '../../src/suite/options.ts'
-import { type Generated, generateTests } from '../../src/vitest/generate-tests.ts'
+import { type Generated, generateTests, untested } from '../../src/vitest/generate-tests.ts'
 import { portions, readHeader, renderTestFile, tagsInFile } from '../../src/vitest/test-file.ts'
 import { buildModel } from '../../testdata/onnx-builder.ts'
 import { tempFolder } from '../support/temp-model.ts'
@@ -65,6 +65,10 @@ class Folder {
   /** The names in the file of `m.onnx`. */
   tests(): string[] {
     return [...this.read(OUTPUT).matchAll(/^test\('([^']*)/gm)].map(([, name]) => name!)
+  }
+
+  remark(options: OnnxOptions): string | undefined {
+    return untested(generateTests(resolveConfig(options, this.root, {}), { dryRun: true }))
   }
 
   generate(options: OnnxOptions = {}, env: NodeJS.ProcessEnv = {}, dryRun = false): Changes {
@@ -230,6 +234,22 @@ test('a dry run says what would change and changes nothing', () => {
 test('file names that Vite would misread are replaced', () => {
   const folder = new Folder().write('testdata/a?b#c.onnx', model('Relu'))
   expect(folder.generate().added).toEqual([expect.stringMatching(/^a_b_c\.onnx~[0-9a-f]{6}\.test\.ts$/)])
+})
+
+test('a model without tests has no file', () => {
+  const x = { x: ['float32', [2]] } as const
+  const empty = buildModel({ nodes: [], inputs: x, outputs: x })
+  const folder = new Folder().write('testdata/m.onnx', model('Relu')).write('testdata/n.onnx', empty)
+  expect(folder.generate({ fullModel: false }).added).toEqual(['m.onnx.test.ts'])
+  expect(folder.generate({ fullModel: false })).toEqual(NOTHING)
+  expect(folder.remark({ fullModel: false })).toMatch(
+    /^there are no tests of n\.onnx \(layers or whole models/,
+  )
+  expect(folder.remark({ fullModel: false, layers: false })).toMatch(
+    /^no tests are left: there are none of m\.onnx, n\.onnx \(/,
+  )
+  expect(folder.generate({ fullModel: false, layers: false }).removed).toEqual(['m.onnx.test.ts'])
+  expect(folder.remark({})).toBeUndefined()
 })
 
 test('an output folder around the models is refused', () => {
