@@ -5,6 +5,7 @@
  * verdict an ERROR. What a test did and how long it took goes into its meta, for reporters.
  */
 import { existsSync } from 'node:fs'
+import { isDeepStrictEqual } from 'node:util'
 import { afterAll, type TestContext } from 'vitest'
 import { flushNotes } from '../cache/notes.ts'
 import { type Cache, openCache } from '../cache/store.ts'
@@ -12,6 +13,7 @@ import { compareOutputs, type OutputsVerdict } from '../compare/compare-outputs.
 import { ModelTestError } from '../errors.ts'
 import { loadTensors } from '../files/tensor-file.ts'
 import { FixtureFailure, resultsOf, subjectOf } from '../fixtures/case-fixtures.ts'
+import { checkInputNames } from '../fixtures/model-inputs.ts'
 import { type ModelSource, modelSource } from '../fixtures/model-source.ts'
 import { firstValueOff } from '../fixtures/first-value-off.ts'
 import type { Subject } from '../fixtures/subject.ts'
@@ -29,7 +31,7 @@ import { expectSignature, keepAllExpectations, keepExpectations } from './expect
 import { explainMismatch, keepMismatch } from './mismatch.ts'
 import { cannotTell, mismatch, OutputMismatch } from './outcome.ts'
 import { isOfOtherRun, type TestedModel } from './other-run.ts'
-import { type CaseTolerances, thresholdsOf } from './thresholds.ts'
+import { type CaseTolerances, checkThresholds, thresholdsOf } from './thresholds.ts'
 import { Timings } from './timings.ts'
 
 // Targets of the user may load onnxruntime in this very process.
@@ -82,6 +84,11 @@ function isForVitest(error: unknown): boolean {
 }
 
 async function judge(model: OpenModel, one: Case, context: TestContext, timings: Timings): Promise<void> {
+  const problem = model.problemOfSettings()
+  if (problem !== undefined) {
+    skipAsReported(model, one, 'the settings of the model have an error', context)
+    throw problem
+  }
   const { target, chip } = await targetOf(model, one, context)
   const source = model.source()
   const cache = cacheOf(source.config)
@@ -192,20 +199,54 @@ function takeAhead({ aheads }: OpenModel, one: Case): Ahead | undefined {
  * A model that the reference cannot run is one ERROR, that of its full model, not one per layer. A
  * body that cannot run may be a branch that is not taken with these inputs.
  */
-function skipWithoutReference(
+function skipWithoutReference(model: OpenModel, one: Case, error: unknown, context: TestContext): void {
+  if (one.kind !== 'layer' || !(error instanceof FixtureFailure) || error.fixture !== 'reference') return
+  const cause = error.cause as Error
+  if (cause instanceof ModelTestError && cause.code === 'FILE_UNWRITABLE')
+    return skipAsReported(model, one, 'the cache cannot be written', context)
+  if (model.source().parts.get(one.part ?? '')?.scope !== '') {
+    const [reason] = String(cause.message).split('\n')
+    context.skip(`the body cannot run on these inputs: ${reason}`)
+  }
+  skipAsReported(model, one, WHY_NO_REFERENCE[codeOf(cause)] ?? 'the reference cannot run the model', context)
+}
+
+const WHY_NO_REFERENCE: Readonly<Record<string, string>> = {
+  EXTERNAL_DATA_UNREADABLE: 'the external data of the model cannot be read',
+  EXTERNAL_DATA_OUTSIDE: 'the external data of the model cannot be read',
+  INVALID_OPTION: 'the inputs of the model cannot be made',
+  FILE_UNREADABLE: 'the inputs of the model cannot be made',
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof ModelTestError ? error.code : ''
+}
+
+/**
+ * What goes wrong for all layers of a model is told by one test: its full model, else its first
+ * layer. One that this run leaves out tells nothing.
+ */
+function skipAsReported(
   { found, source }: OpenModel,
   one: Case,
-  error: unknown,
-  context: TestContext,
+  why: string,
+  { skip, task }: TestContext,
 ): void {
-  if (one.kind !== 'layer' || !(error instanceof FixtureFailure) || error.fixture !== 'reference') return
-  const [reason] = String((error.cause as Error).message).split('\n')
-  if (source().parts.get(one.part ?? '')?.scope !== '')
-    context.skip(`the body cannot run on these inputs: ${reason}`)
-  const full = found.cases.find(
-    ({ kind, target, chip }) => kind === 'full' && target === one.target && chip === one.chip,
-  )
-  if (full !== undefined) context.skip(`the reference cannot run the model: see ${full.name}`)
+  if (one.kind !== 'layer') return
+  const left = new Set(task.file.tasks.filter(({ mode }) => mode !== 'run').map(({ name }) => name))
+  const tells = (other: Case): boolean =>
+    other.target === one.target &&
+    other.chip === one.chip &&
+    isDeepStrictEqual(other.sizes, one.sizes) &&
+    other.skip === undefined &&
+    other.xfail === undefined &&
+    !left.has(other.name)
+  const teller =
+    found.cases.find((other) => other.kind === 'full' && tells(other)) ??
+    found.cases.find(
+      (other) => other.kind === 'layer' && source().parts.get(other.part!)?.scope === '' && tells(other),
+    )
+  if (teller !== undefined && teller !== one) skip(`${why}: see ${teller.name}`)
 }
 
 /** Most layers of a healthy target are equal bit for bit, which is seen at a glance. */
@@ -311,6 +352,8 @@ interface OpenModel {
   readonly found: CasesOfModel
   readonly byName: ReadonlyMap<string, Case>
   readonly source: () => ModelSource
+  /** What none of its tests would come upon while all results are equal. */
+  readonly problemOfSettings: () => ModelTestError | undefined
   readonly aheads: Map<Case, Ahead>
   close(): void
 }
@@ -347,17 +390,31 @@ function openModel(id: string): OpenModel {
   if (!existsSync(config.cacheDir)) sharedOrtPool().start()
   const { open, ...found } = openCases(discovered, config)
   let source: ModelSource | undefined
+  const sourceOf = (): ModelSource => {
+    if (open === undefined) throw found.problem
+    return (source ??= modelSource(discovered, open))
+  }
+  let settings: { readonly problem: ModelTestError | undefined } | undefined
   return {
     config: open?.config ?? config,
     discovered,
     found,
     byName: new Map(found.cases.map((one) => [one.name, one])),
-    source: () => {
-      if (open === undefined) throw found.problem
-      return (source ??= modelSource(discovered, open))
-    },
+    source: sourceOf,
+    problemOfSettings: () => (settings ??= { problem: problemOfSettings(sourceOf()) }).problem,
     aheads: new Map<Case, Ahead>(),
     close: () => open?.file.close(),
+  }
+}
+
+function problemOfSettings(source: ModelSource): ModelTestError | undefined {
+  try {
+    checkInputNames(source)
+    checkThresholds(source)
+    return undefined
+  } catch (error) {
+    if (error instanceof ModelTestError) return error
+    throw error
   }
 }
 

@@ -19,6 +19,13 @@ export interface CaseTolerances {
   readonly resolve: (expected: Tensor) => ResolvedThreshold
 }
 
+/** Throws where a table or a rule cannot be used, though nothing may ever be judged by it. */
+export function checkThresholds({ config, discovered, sidecar }: ModelSource): void {
+  if (config.fromEnvironment.includes('tolerance')) return
+  sidecarThresholds(discovered, sidecar, config.root)
+  readThresholds(discovered, config)
+}
+
 const ONNX_DATA_SETS: Tolerance = { ...DEFAULT_TOLERANCE, rtol: 1e-3, atol: 1e-7, intTol: 0 }
 
 /** What is recorded was rounded to bfloat16 at every step; the model runs up-cast, without that. */
