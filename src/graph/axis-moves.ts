@@ -75,8 +75,15 @@ export function concat({ inputs, node, demands }: AxisStep): readonly (Axes | un
   ]
 }
 
-export function reduce({ inputs: [data], node }: AxisStep): readonly (Axes | undefined)[] | undefined {
+export function reduce(step: AxisStep): readonly (Axes | undefined)[] | undefined {
+  const {
+    inputs: [data, list],
+    node,
+    demands,
+  } = step
   const axes = node.has(1) ? node.numbers(1) : (node.ints('axes') ?? [])
+  // A list of as many axes as one likes: one, which every shape but a scalar's has.
+  if (axes === undefined) demands.equal(list?.[0], 1)
   if (data === undefined || axes === undefined) return undefined
   if (axes.length === 0 && node.int('noop_with_empty_axes') === 1) return [data]
   return [reduced(data, axes.length === 0 ? data.map((_, axis) => axis) : axes, node)]

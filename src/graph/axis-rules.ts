@@ -112,6 +112,14 @@ const AXIS_RULES: Readonly<Record<string, AxisRule>> = {
     demands.equal(data?.[1], weights?.[0])
     return undefined
   },
+  GridSample: ({ inputs: [data, grid], demands }) => {
+    demands.equal(data?.[0], grid?.[0])
+    return [data && grid && [...data.slice(0, 2), ...grid.slice(1, -1)]]
+  },
+  RoiAlign: ({ inputs: [, boxes, indices], demands }) => {
+    demands.equal(boxes?.[0], indices?.[0])
+    return undefined
+  },
   GlobalAveragePool: globalPool,
   GlobalMaxPool: globalPool,
   Transpose: ({ inputs: [data], node }) => {

@@ -10,6 +10,8 @@ export type InputDomain = (
       readonly kind: 'range'
       readonly low: number
       readonly high: number
+      /** Safe, but not known to be right: whatever says more goes before it. */
+      readonly isGuess?: true
     }
   | {
       /** These elements in row order; a single one is for all. */
@@ -32,6 +34,8 @@ export type InputDomain = (
 /** The stricter of two domains; ranges meet in the middle. The first counts where they contradict. */
 export function narrow(a: InputDomain | undefined, b: InputDomain | undefined): InputDomain | undefined {
   if (a === undefined || b === undefined) return a ?? b
+  if (isGuess(a)) return b
+  if (isGuess(b)) return a
   if (a.kind === 'range' && b.kind === 'range') {
     const [low, high] = [Math.max(a.low, b.low), Math.min(a.high, b.high)]
     if (low >= high) return a
@@ -40,6 +44,10 @@ export function narrow(a: InputDomain | undefined, b: InputDomain | undefined): 
   }
   if (STRICTNESS[b.kind] <= STRICTNESS[a.kind]) return a
   return a.kind === 'range' && !fits(b, a) ? a : b
+}
+
+export function isGuess(domain: InputDomain): boolean {
+  return domain.kind === 'range' && domain.isGuess === true
 }
 
 const STRICTNESS: Readonly<Record<InputDomain['kind'], number>> = {

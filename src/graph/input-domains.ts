@@ -13,7 +13,7 @@ import type { Tensor } from '../tensor/tensor.ts'
 import { foldShapes } from './fold-shapes.ts'
 import type { TypeTable } from './infer-types.ts'
 import { Argument, operatorOf } from './input-arguments.ts'
-import { type InputDomain, narrow, shifted } from './input-domain.ts'
+import { type InputDomain, isGuess, narrow, shifted } from './input-domain.ts'
 import { dataLengthAmong, domainByName, type NamedDomain } from './input-names.ts'
 import { demandOf } from './input-rules.ts'
 import { type Use, type Uses, usesOf } from './input-uses.ts'
@@ -48,7 +48,7 @@ function joined(
   named: NamedDomain,
   shape: readonly Dim[] | undefined,
 ): InputDomain {
-  if (found === undefined) return named.domain
+  if (found === undefined || isGuess(found)) return named.domain
   if (!named.isStrict || found.kind !== 'range' || runsOver(named.domain, found, shape)) return found
   return narrow(found, named.domain) ?? found
 }

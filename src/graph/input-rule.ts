@@ -19,12 +19,14 @@ export const floatsBetween =
   (argument) =>
     isFloat(argument.dtype) ? between(low, high, what)(argument) : undefined
 
-export function range(low: number, high: number, because: string): InputDomain {
+export function range(low: number, high: number, because: string): Extract<InputDomain, { kind: 'range' }> {
   return { kind: 'range', low, high, because }
 }
 
+/** Of as many rows as nobody knows, there is the first. */
 export function into({ name }: Argument, size: number | undefined, what: string): InputDomain | undefined {
-  if (size === undefined || size === 0) return undefined
+  if (size === 0) return undefined
+  if (size === undefined) return { ...range(0, 1, `${what} of ${name} into unknown rows`), isGuess: true }
   return range(0, size, `${what} of ${name} into ${size} ${size === 1 ? 'row' : 'rows'}`)
 }
 

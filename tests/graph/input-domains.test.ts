@@ -46,6 +46,37 @@ interface Case {
 
 const cases: readonly Case[] = [
   {
+    name: 'indices into rows that nobody knows are 0',
+    spec: {
+      nodes: [
+        op('Mystery', ['x'], ['m'], {}, { domain: 'unknown' }),
+        op('RoiAlign', ['m', 'boxes', 'i'], ['y']),
+      ],
+      inputs: { x: ['float32', [1, 3, 8, 8]], boxes: ['float32', [2, 4]], i: ['int64', [2]] },
+      outputs: { y: ['float32'] },
+      opset: 18,
+      opsets: { unknown: 1 },
+    },
+    input: 'i',
+    domain: { kind: 'range', low: 0, high: 1 },
+  },
+  {
+    name: 'where one reader knows the rows, that counts',
+    spec: {
+      nodes: [
+        op('Mystery', ['x'], ['m'], {}, { domain: 'unknown' }),
+        op('Gather', ['m', 'i'], ['y']),
+        op('Gather', ['x', 'i'], ['z']),
+      ],
+      inputs: { x: ['float32', [6, 3]], i: ['int64', [2]] },
+      outputs: { y: ['float32'], z: ['float32'] },
+      opset: 18,
+      opsets: { unknown: 1 },
+    },
+    input: 'i',
+    domain: { kind: 'range', low: 0, high: 6 },
+  },
+  {
     name: 'indices of Gather stay below the rows of a weight',
     spec: oneNode(op('Gather', ['w', 'i'], ['y']), { i: ['int64', [4]] }, ['float32'], { w: zeros([7, 2]) }),
     input: 'i',
