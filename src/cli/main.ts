@@ -33,8 +33,13 @@ const program = new Command('vitest-onnx')
   .showHelpAfterError('(--help shows the options)')
   .addHelpText('after', '\nExit codes: 0 fine, 1 the model is at fault, 2 wrong usage.')
   .exitOverride()
-for (const command of COMMANDS) {
-  program.addCommand(command.copyInheritedSettings(program))
+for (const command of COMMANDS) program.addCommand(inherit(command, program))
+
+/** Commander hands its settings down only to commands that are made by their parent. */
+function inherit(command: Command, parent: Command): Command {
+  command.copyInheritedSettings(parent)
+  for (const inner of command.commands) inherit(inner, command)
+  return command
 }
 
 const WRONG_USAGE: ReadonlySet<ErrorCode> = new Set(['INVALID_OPTION', 'UNKNOWN_VALUE', 'INCOMPLETE_CUT'])

@@ -42,8 +42,13 @@ interface Changes {
   readonly fields: Partial<Tolerance>
 }
 
-const share = z.number().min(0).max(1)
-const positive = z.number().min(0)
+const share = numberFrom(0, 1, 'must be a number from 0 to 1')
+const positive = numberFrom(0, Infinity, 'must be a number from 0 on')
+const flag = z.boolean({ error: 'must be true or false' })
+
+function numberFrom(min: number, max: number, error: string): z.ZodNumber {
+  return z.number({ error }).min(min, error).max(max, error)
+}
 
 const FIELDS = {
   intTol: positive,
@@ -51,13 +56,13 @@ const FIELDS = {
   fpAvgTol: positive,
   fpMaxTol: positive,
   epsilon: positive,
-  allowAllZero: z.boolean(),
+  allowAllZero: flag,
   allowedWrong: share,
-  skipNanCheck: z.boolean(),
+  skipNanCheck: flag,
   rtol: positive,
   atol: positive,
-  minCosine: z.number().min(-1).max(1),
-  minSqnr: z.number(),
+  minCosine: numberFrom(-1, 1, 'must be a number from -1 to 1'),
+  minSqnr: z.number({ error: 'must be a number of decibels' }),
   maxUlp: positive,
   maxAbs: positive,
   minTop1: share,
@@ -71,7 +76,7 @@ function changesOf(written: unknown, what: string): Changes {
   if (typeof written === 'number') return numberChanges(written, what)
   if (typeof written === 'string') return textChanges(written, what)
   if (isRecord(written)) return objectChanges(written, what)
-  throw invalid(what, JSON.stringify(written) ?? String(written), 'is no tolerance')
+  throw invalid(what, shown(written), 'is no tolerance')
 }
 
 function numberChanges(written: number, what: string): Changes {
@@ -129,7 +134,7 @@ function apply({ like, fields }: Changes, base: Tolerance): Tolerance {
 
 function nameOf(written: unknown, what: string): ToleranceName {
   if (TOLERANCE_NAMES.includes(written as ToleranceName)) return written as ToleranceName
-  throw invalid(what, JSON.stringify(written), 'is no name of a tolerance')
+  throw invalid(what, shown(written), 'is no name of a tolerance')
 }
 
 function fieldName(key: string, what: string): FieldName {
@@ -141,15 +146,16 @@ function fieldName(key: string, what: string): FieldName {
 function checkedField(name: FieldName, value: unknown, what: string): unknown {
   const result = FIELDS[name].safeParse(value)
   if (result.success) return result.data
-  throw invalid(
-    what,
-    `${snakeCase(name)} ${JSON.stringify(value)}`,
-    `is refused: ${firstMessage(result.error)}`,
-  )
+  throw invalid(what, `${snakeCase(name)} ${shown(value)}`, `is refused: it ${firstMessage(result.error)}`)
 }
 
 function firstMessage(error: z.ZodError): string {
   return error.issues[0]!.message
+}
+
+/** JSON has neither NaN nor large integers. */
+function shown(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

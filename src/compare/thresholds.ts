@@ -53,23 +53,39 @@ export interface ResolvedThreshold {
   readonly origin: string
 }
 
-const key = z.string().min(1).optional()
+const NAME = 'must be a name, or a pattern with *'
 
-const tableSchema = z.strictObject({
-  $schema: z.string().optional(),
-  rules: z.array(
-    z.strictObject({
-      layer: key,
-      model: key,
-      op: key,
-      chip: key,
-      target: key,
-      dtype: key,
-      tolerance: z.union([z.number(), z.string(), z.record(z.string(), z.unknown())]),
-      reason: z.string().optional(),
-    }),
-  ),
-})
+const key = z.string({ error: NAME }).min(1, NAME).optional()
+
+const tableSchema = z.strictObject(
+  {
+    $schema: z.string({ error: 'must be a text' }).optional(),
+    rules: z.array(
+      z.strictObject(
+        {
+          layer: key,
+          model: key,
+          op: key,
+          chip: key,
+          target: key,
+          dtype: key,
+          tolerance: z.union([z.number(), z.string(), z.record(z.string(), z.unknown())], {
+            error: 'must be a number, the name of a tolerance, or its fields',
+          }),
+          reason: z.string({ error: 'must be a text' }).optional(),
+        },
+        { error: shapeError('must be an object with keys and a tolerance') },
+      ),
+      { error: 'must be a list of rules' },
+    ),
+  },
+  { error: shapeError('must be an object with rules') },
+)
+
+function shapeError(text: string): z.core.$ZodErrorMap {
+  return (issue) =>
+    issue.code === 'unrecognized_keys' ? `there is no key ${(issue['keys'] as string[]).join(', ')}` : text
+}
 
 type WrittenRule = z.infer<typeof tableSchema>['rules'][number]
 

@@ -57,7 +57,15 @@ const wholeNumber: z.ZodType<number> = z
   .transform(Number)
   .pipe(z.int())
 
-const seconds: z.ZodType<number> = z.string().trim().min(1).transform(Number).pipe(z.number().positive())
+/** A day. The limit of a test is several of these, and timers of Node end at 24 days. */
+export const MAX_SECONDS = 86_400
+
+const seconds: z.ZodType<number> = z
+  .string()
+  .trim()
+  .min(1)
+  .transform(Number)
+  .pipe(z.number().positive().max(MAX_SECONDS))
 
 const flag: z.ZodType<boolean> = z
   .string()
@@ -86,6 +94,7 @@ function row<Key extends keyof EnvironmentSettings>(variable: EnvironmentVariabl
 }
 
 const FLAG = '1 or 0'
+const SECONDS = `seconds, more than 0 and at most ${MAX_SECONDS}`
 
 export const ENVIRONMENT_VARIABLES: readonly EnvironmentVariable[] = [
   row({
@@ -213,7 +222,7 @@ export const ENVIRONMENT_VARIABLES: readonly EnvironmentVariable[] = [
   row({
     name: 'ONNX_TEST_COMPILE_TIMEOUT',
     setting: 'compileTimeout',
-    allowed: 'seconds, more than 0',
+    allowed: SECONDS,
     default: '300',
     about: 'How long a compile may take.',
     example: '600',
@@ -222,7 +231,7 @@ export const ENVIRONMENT_VARIABLES: readonly EnvironmentVariable[] = [
   row({
     name: 'ONNX_TEST_RUN_TIMEOUT',
     setting: 'runTimeout',
-    allowed: 'seconds, more than 0',
+    allowed: SECONDS,
     default: '240',
     about: 'How long a run may take.',
     example: '60',

@@ -10,7 +10,7 @@ import { parseTolerance } from '../compare/parse-tolerance.ts'
 import type { Tolerance } from '../compare/tolerance.ts'
 import { ModelTestError } from '../errors.ts'
 import { DEFAULT_GROUPS } from '../graph/split.ts'
-import { type EnvironmentSettings, readEnvironment } from './environment.ts'
+import { type EnvironmentSettings, MAX_SECONDS, readEnvironment } from './environment.ts'
 
 /** A number, the name of a tolerance, or its fields: see `parseTolerance`. */
 export type WrittenTolerance = number | string | Readonly<Record<string, unknown>>
@@ -44,7 +44,7 @@ export interface OnnxOptions {
   readonly fullModel?: boolean | undefined
   /** What layers are fed: what flows through the model, or random values. @default 'activations' */
   readonly inputs?: InputsKind | undefined
-  /** In seconds. @default { compile: 300, run: 240 } */
+  /** In seconds, up to a day. @default { compile: 300, run: 240 } */
   readonly timeouts?: { readonly compile?: number | undefined; readonly run?: number | undefined } | undefined
   /** @default 'node_modules/.cache/vitest-onnx' */
   readonly cacheDir?: string | undefined
@@ -159,14 +159,23 @@ export const sizesSchema: z.ZodType<readonly number[]> = z
   .union([size, z.array(size, { error: SIZES }).min(1, SIZES)], { error: SIZES })
   .transform((sizes) => (typeof sizes === 'number' ? [sizes] : sizes))
 
+const GROUPS = 'must be a list of groups, such as [["Conv", "Relu"]]'
+const OP = 'must be an op type such as "Conv"'
+
 export const groupsSchema: z.ZodType<readonly (readonly string[])[]> = z.array(
-  z.array(z.string().min(1)).min(2, 'must have two or more op types'),
-  { error: 'must be a list of groups, such as [["Conv", "Relu"]]' },
+  z.array(z.string({ error: OP }).min(1, OP), { error: GROUPS }).min(2, 'must have two or more op types'),
+  { error: GROUPS },
 )
 
 const text = z.string({ error: 'must be a text' }).min(1, 'must not be empty')
 const bool = z.boolean({ error: 'must be true or false' })
-const seconds = z.number({ error: 'must be a number of seconds' }).positive('must be more than 0 seconds')
+const SECONDS = `must be more than 0 and at most ${MAX_SECONDS} seconds`
+const seconds = z.number({ error: SECONDS }).positive(SECONDS).max(MAX_SECONDS, SECONDS)
+
+export const toleranceSchema: z.ZodType<WrittenTolerance> = z.union(
+  [z.number(), z.string(), z.record(z.string(), z.unknown())],
+  { error: 'must be a number, the name of a tolerance, or its fields' },
+)
 
 type CheckedOptions = Omit<OnnxOptions, 'shapes'> & {
   readonly shapes?: Readonly<Record<string, readonly number[]>> | undefined
@@ -186,7 +195,7 @@ const optionsSchema: z.ZodType<CheckedOptions> = z.strictObject({
     .int({ error: 'must be a whole number from 0 on' })
     .nonnegative('must be a whole number from 0 on')
     .optional(),
-  tolerance: z.union([z.number(), z.string(), z.record(z.string(), z.unknown())]).optional(),
+  tolerance: toleranceSchema.optional(),
   thresholds: text.optional(),
   layers: bool.optional(),
   fullModel: bool.optional(),
@@ -194,7 +203,7 @@ const optionsSchema: z.ZodType<CheckedOptions> = z.strictObject({
   timeouts: z
     .strictObject(
       { compile: seconds.optional(), run: seconds.optional() },
-      { error: 'must be { compile, run }' },
+      { error: 'must be an object such as { compile: 300, run: 240 }' },
     )
     .optional(),
   cacheDir: text.optional(),
@@ -208,20 +217,22 @@ function checkOptions(options: unknown): CheckedOptions {
   const result = optionsSchema.safeParse(options)
   if (result.success) return result.data
   const issue = result.error.issues[0]!
-  if (issue.code === 'unrecognized_keys') {
-    throw new ModelTestError(
-      'INVALID_OPTION',
-      `onnx({ ${issue.keys.join(', ')} }): there is no such option`,
-      {
-        hint: `The options are ${OPTION_NAMES.join(', ')}.`,
-      },
-    )
-  }
   const place = issue.path.map(String).join('.')
+  if (issue.code === 'unrecognized_keys') {
+    const names = issue.keys.map((key) => [...issue.path, key].map(String).join('.'))
+    const known =
+      place === 'timeouts' ? 'timeouts has compile and run' : `The options are ${OPTION_NAMES.join(', ')}`
+    throw new ModelTestError('INVALID_OPTION', `onnx({ ${names.join(', ')} }): there is no such option`, {
+      hint: `${known}.`,
+    })
+  }
+  const written = shown(valueAt(options, issue.path))
   throw new ModelTestError(
     'INVALID_OPTION',
-    `onnx({ ${place}: ${shown(valueAt(options, issue.path))} }): ${issue.message}`,
-    { hint: 'The README lists the options with their defaults.' },
+    place === ''
+      ? `onnx(${written}): must be called with an object of options`
+      : `onnx({ ${place}: ${written} }): ${issue.message}`,
+    { hint: `The options are ${OPTION_NAMES.join(', ')}; the README shows their use.` },
   )
 }
 
@@ -232,7 +243,8 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
 }
 
 function shown(value: unknown): string {
-  const json = JSON.stringify(value) ?? String(value)
+  const isJson = typeof value === 'string' || (typeof value === 'object' && value !== null)
+  const json = isJson ? JSON.stringify(value) : String(value)
   return json.length > 60 ? `${json.slice(0, 60)}…` : json
 }
 

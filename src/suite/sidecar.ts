@@ -16,7 +16,14 @@ import { parseThresholds, type ThresholdTable } from '../compare/thresholds.ts'
 import type { Tolerance } from '../compare/tolerance.ts'
 import { ModelTestError } from '../errors.ts'
 import type { DiscoveredModel } from './discover.ts'
-import { groupsSchema, type InputsKind, type ResolvedConfig, sizesSchema, targetsOf } from './options.ts'
+import {
+  groupsSchema,
+  type InputsKind,
+  type ResolvedConfig,
+  sizesSchema,
+  targetsOf,
+  toleranceSchema,
+} from './options.ts'
 import { readText } from './read-text.ts'
 import { type Xfail, xfailOf } from './xfails.ts'
 
@@ -57,10 +64,13 @@ const seed = z
   .nonnegative('must be a whole number from 0 on')
 const texts = z.array(text, { error: 'must be a list of texts' })
 
+const RANGE = 'must be two numbers such as [0, 100]'
+const bound = z.number({ error: RANGE })
+
 const inputSchema: z.ZodType<InputSettings> = z.strictObject(
   {
     range: z
-      .tuple([z.number(), z.number()], { error: 'must be two numbers such as [0, 100]' })
+      .tuple([bound, bound], { error: RANGE })
       .refine(([low, high]) => low < high, 'must have the smaller number first')
       .optional(),
     seed: seed.optional(),
@@ -76,7 +86,7 @@ const sidecarSchema: z.ZodType<Sidecar> = z.strictObject({
   inputs: z.record(z.string(), inputSchema, { error: 'must be an object of inputs' }).optional(),
   layerInputs: z.enum(['activations', 'random'], { error: 'must be activations or random' }).optional(),
   seed: seed.optional(),
-  tolerance: z.union([z.number(), z.string(), z.record(z.string(), z.unknown())]).optional(),
+  tolerance: toleranceSchema.optional(),
   tolerances: z.array(z.unknown(), { error: 'must be a list of rules' }).optional(),
   groups: groupsSchema.optional(),
   dedup: bool.optional(),
@@ -85,25 +95,38 @@ const sidecarSchema: z.ZodType<Sidecar> = z.strictObject({
   xfails: texts.optional(),
   targets: texts.min(1, 'must name a target').optional(),
   chips: texts.min(1, 'must name a chip').optional(),
-  skip: z.union([z.boolean(), z.string(), z.record(z.string(), z.string())]).optional(),
+  skip: z
+    .union([z.boolean(), z.string(), z.record(z.string(), z.string())], {
+      error: 'must be true, a reason, or an object with a reason for each name or pattern of tests',
+    })
+    .optional(),
 })
 
 const FIELDS = Object.keys((sidecarSchema as unknown as z.ZodObject).shape)
+const INPUT_FIELDS = Object.keys((inputSchema as unknown as z.ZodObject).shape)
 
 export function parseSidecar(yaml: string, file: string): Sidecar {
   let written: unknown
   try {
     written = parse(yaml) ?? {}
   } catch (cause) {
-    throw invalid(file, `is not YAML: ${(cause as Error).message.trim()}`, cause)
+    throw invalid(file, `is not YAML: ${(cause as Error).message.trim()}`, hintAt([]), cause)
   }
   const result = sidecarSchema.safeParse(written)
   if (result.success) return result.data
   const issue = result.error.issues[0]!
-  if (issue.code === 'unrecognized_keys')
-    throw invalid(file, `${issue.keys.join(', ')}: there is no such field`)
+  const hint = hintAt(issue.path)
+  if (issue.code === 'unrecognized_keys') {
+    const names = issue.keys.map((key) => [...issue.path, key].map(String).join('.'))
+    throw invalid(file, `${names.join(', ')}: there is no such field`, hint)
+  }
   const place = issue.path.map(String).join('.')
-  throw invalid(file, place === '' ? 'must be fields with values' : `${place}: ${issue.message}`)
+  throw invalid(file, place === '' ? 'must be fields with values' : `${place}: ${issue.message}`, hint)
+}
+
+function hintAt([field, input]: readonly PropertyKey[]): string {
+  if (field !== 'inputs' || input === undefined) return `The fields are ${FIELDS.join(', ')}.`
+  return `An input has ${INPUT_FIELDS.join(', ')}; files go from the folder of the sidecar.`
 }
 
 /** An empty one if the model has none. */
@@ -157,10 +180,6 @@ export function sidecarXfails(
   return xfails.map((line) => xfailOf(line.trim().split(/\s+/), 'xfails', from))
 }
 
-function invalid(file: string, problem: string, cause?: unknown): ModelTestError {
-  return new ModelTestError('INVALID_OPTION', problem, {
-    file,
-    hint: `The fields are ${FIELDS.join(', ')}.`,
-    cause,
-  })
+function invalid(file: string, problem: string, hint: string, cause?: unknown): ModelTestError {
+  return new ModelTestError('INVALID_OPTION', problem, { file, hint, cause })
 }

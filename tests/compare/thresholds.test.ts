@@ -87,7 +87,7 @@ test.each<[unknown, string]>([
   [{}, 'thresholds.json: not a threshold table at rules: '],
   [
     { rules: [{ ops: 'Softmax', tolerance: 1 }] },
-    'thresholds.json: not a threshold table at rules.0: Unrecognized key: "ops"',
+    'thresholds.json: not a threshold table at rules.0: there is no key ops',
   ],
   [{ rules: [{ op: 'Softmax' }] }, 'thresholds.json: not a threshold table at rules.0.tolerance: '],
   [
