@@ -4,7 +4,8 @@
  * Files may list nodes in any order and use a name more than once: the nearest earlier
  * producer counts, else the nearest later one, else the scope around. Inputs, initializers
  * and constants are earlier than every node; of several, the last counts. Values that share
- * a name get names of their own here, so that everything after this can go by value.
+ * a name get names of their own here, so that everything after this can go by value; so do those
+ * that JavaScript cannot carry by theirs.
  * O(nodes + edges).
  */
 import { ModelTestError } from '../errors.ts'
@@ -12,7 +13,7 @@ import { isConstant } from '../onnx/constant.ts'
 import type { GraphIndex, InitializerEntry, ModelIndex, NodeEntry, ValueEntry } from '../onnx/model-index.ts'
 
 export interface Value {
-  /** Unique among all values visible in its graph; differs from the file's name only if that is reused. */
+  /** Unique among all values visible in its graph; differs from the file's name only if that is reused or `__proto__`. */
   readonly name: string
   /** The name in the file. */
   readonly written: string
@@ -196,7 +197,7 @@ class Scope {
   #add(name: string, position: number, origin: Origin): Value {
     const earlier = this.#definitions.get(name)
     const value: Value = {
-      name: earlier === undefined && !this.#shadows(name) ? name : this.#freshName(name),
+      name: isUsable(name) && earlier === undefined && !this.#shadows(name) ? name : this.#freshName(name),
       written: name,
       graph: this.graph,
       origin,
@@ -238,6 +239,11 @@ class Scope {
       hint: 'The graph is incomplete: no node, input or initializer has that name. Export the model again.',
     })
   }
+}
+
+/** onnxruntime's API keeps tensors in objects by name, and this one is lost there. */
+function isUsable(name: string): boolean {
+  return name !== '__proto__'
 }
 
 /** By bisection: definitions are in order of position. A node never reads its own output. */
