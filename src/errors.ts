@@ -24,6 +24,7 @@ export type ErrorCode =
   | 'RUNTIME_MISSING'
   | 'RUNTIME_FAILED'
   | 'COMPILE_FAILED'
+  | 'INVALID_TARGET'
   // convergence regression
   | 'CONVERGENCE_CONFIG'
   | 'CONVERGENCE_MANIFEST'
