@@ -106,7 +106,10 @@ function readSomeAt(
 }
 
 const REASONS: Readonly<Record<string, readonly [fact: string, hint: string]>> = {
-  ENOENT: ['there is no such file', 'Check the path; it is taken relative to the current folder.'],
+  ENOENT: [
+    'there is no such file',
+    'Check the path: in a sidecar it goes from the folder of the sidecar, in a command from the current one.',
+  ],
   ENOTDIR: ['there is no such file', 'Part of the path is a file, not a folder.'],
   EACCES: ['no permission to read the file', 'Change its permissions, or run as a user who may read it.'],
   EPERM: ['no permission to read the file', 'Change its permissions, or run as a user who may read it.'],
