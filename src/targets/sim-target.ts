@@ -1,4 +1,5 @@
 /** The simulated accelerator: the graph rewritten for a chip, run on onnxruntime's CPU provider. */
+import { bytesSource } from '../bytes/byte-source.ts'
 import { parseSimChip, DEFAULT_CHIPS, type SimChip, simChip } from './sim/chip.ts'
 import { compileForSim } from './sim/compile.ts'
 import { loadOrtArtefact, type OrtArtefact, ortVersion } from './ort-target.ts'
@@ -14,7 +15,7 @@ export const simTarget: Target = {
   async compile(model, chip): Promise<OrtArtefact> {
     const checked = chipOf(chip)
     const ranges = checked.storage === 'int8' ? await model.ranges() : {}
-    const { bytes } = compileForSim(model.bytes, checked, ranges)
+    const { bytes } = compileForSim(bytesSource(model.bytes, model.name), checked, ranges)
     return {
       model: { bytes, folder: model.folder },
       settings: { providers: ['cpu'], optimisation: 'disabled' },
