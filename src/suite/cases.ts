@@ -18,7 +18,7 @@ import { isConstant } from '../onnx/constant.ts'
 import { isCarriedByOrt } from '../targets/ort-tensor.ts'
 import { dtypeFromOnnx } from '../tensor/dtype.ts'
 import { matchesPattern } from '../compare/name-pattern.ts'
-import { chipNames } from './chip-files.ts'
+import { variantsOf } from './chip-targets.ts'
 import { type DiscoveredModel, dataSetNumber } from './discover.ts'
 import type { Layer } from './layers.ts'
 import type { ResolvedConfig } from './options.ts'
@@ -179,16 +179,13 @@ function variants(
   model: DiscoveredModel,
   config: ResolvedConfig,
 ): Case[] {
-  const chips = chipNames(model, config)
-  return config.targets.flatMap(({ name: target }) =>
-    chips.flatMap((chip) =>
-      subjects.flatMap((subject) => {
-        const tags = tagsOf(subject, target, chip)
-        return (subject.kind === 'data-set' ? RECORDED : shapes).map((shape) =>
-          caseOf(subject, shape, target, chip, tags),
-        )
-      }),
-    ),
+  return variantsOf(model, config).flatMap(({ target, chip }) =>
+    subjects.flatMap((subject) => {
+      const tags = tagsOf(subject, target, chip)
+      return (subject.kind === 'data-set' ? RECORDED : shapes).map((shape) =>
+        caseOf(subject, shape, target, chip, tags),
+      )
+    }),
   )
 }
 

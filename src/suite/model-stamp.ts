@@ -8,7 +8,7 @@ import { createHash, type Hash } from 'node:crypto'
 import { openFile } from '../files/file-source.ts'
 import { externalPath, openModel } from '../files/model-file.ts'
 import { summarizeModel } from '../onnx/summary.ts'
-import { chipNames } from './chip-files.ts'
+import { variantsOf } from './chip-targets.ts'
 import { type DiscoveredModel, dataSetNumber } from './discover.ts'
 import type { ResolvedConfig } from './options.ts'
 import { readText } from './read-text.ts'
@@ -35,8 +35,7 @@ function settingsOf(model: DiscoveredModel, config: ResolvedConfig): unknown {
     id: model.id,
     name: model.name,
     dataSets: model.dataSets.map(dataSetNumber),
-    targets: own.targets.map(({ name }) => name),
-    chips: chipNames(model, own),
+    variants: variantsOf(model, own),
     shapes,
     groups,
     dedup,

@@ -19,8 +19,9 @@ import { firstValueOff } from '../fixtures/first-value-off.ts'
 import type { Subject } from '../fixtures/subject.ts'
 import { type Case, type CasesOfModel, openCases } from '../suite/cases.ts'
 import { readChip } from '../suite/chip-files.ts'
+import { chipSettings, hasChip } from '../suite/chip-targets.ts'
 import { type DiscoveredModel, discoverModels } from '../suite/discover.ts'
-import type { ResolvedConfig } from '../suite/options.ts'
+import type { ResolvedConfig, ResolvedTarget } from '../suite/options.ts'
 import { dynamicDims } from '../suite/shape-cases.ts'
 import { allowOrtProcesses, sharedOrtPool } from '../targets/ort-pool.ts'
 import { findTarget } from '../targets/registry.ts'
@@ -317,6 +318,8 @@ async function targetOf(
 ): Promise<{ target: Target; chip: Chip }> {
   const entry = config.targets.find(({ name }) => name === one.target)
   const target = await findTarget(one.target, entry?.module)
+  if (await isForOthers(one, discovered, config))
+    context.skip(`the target ${one.target} has no chip "${one.chip}"; other targets of the run have it`)
   const why = await target.unavailable?.()
   if (why !== undefined && entry?.isNamed !== true) context.skip(why)
   if (why !== undefined) {
@@ -325,6 +328,21 @@ async function targetOf(
     })
   }
   return { target, chip: chipOf(target, one, discovered, config) }
+}
+
+/** A chip that only some targets have is tested there; one that none has is an error. */
+async function isForOthers(
+  { target, chip }: Case,
+  discovered: DiscoveredModel,
+  config: ResolvedConfig,
+): Promise<boolean> {
+  const { targets } = config
+  if (targets.length === 1) return false
+  const settings = chipSettings(chip, discovered, config)
+  const has = async ({ name, module }: ResolvedTarget): Promise<boolean> =>
+    hasChip(await findTarget(name, module), chip, settings, { isOwn: module !== undefined })
+  const takers = await Promise.all(targets.map((entry) => has(entry).catch(() => false)))
+  return takers.includes(true) && !takers[targets.findIndex(({ name }) => name === target)]
 }
 
 /** A file of that name goes before a chip that the target brings. */

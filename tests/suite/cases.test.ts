@@ -172,6 +172,45 @@ describe('chips', () => {
   })
 })
 
+function variants(setup: Setup): string[] {
+  return cases({ model: ONE, layers: false, ...setup }).cases.map(({ target, chip }) => `${target}-${chip}`)
+}
+
+describe('chips and several targets', () => {
+  const targets = ['cpu', 'sim', 'wasm']
+
+  test('a chip goes to the targets that bring it, and default to all', () => {
+    expect(variants({ targets, chips: ['default', 'float16'] })).toEqual([
+      'cpu-default',
+      'sim-default',
+      'sim-float16',
+      'wasm-default',
+    ])
+  })
+
+  test('a file goes to the targets whose settings it holds', () => {
+    const files = {
+      'testdata/chips/npu.json': '{ "storage": "float16", "unsupportedOps": [] }',
+      'testdata/chips/two.json': '{ "threads": 2 }',
+      'testdata/chips/plain.json': '{}',
+      'testdata/chips/broken.json': '{',
+    }
+    expect(variants({ targets, chips: ['npu', 'two', 'plain', 'broken'], files }).join(' ')).toBe(
+      'cpu-two cpu-plain cpu-broken sim-npu sim-plain sim-broken wasm-plain wasm-broken',
+    )
+  })
+
+  test('targets that are not loaded yet get it, and a chip that nobody has goes to all', () => {
+    expect(variants({ targets: ['cpu', 'sim', 'webgpu', './own.mjs'], chips: ['float16'] })).toEqual([
+      'sim-float16',
+      'webgpu-float16',
+      'own-float16',
+    ])
+    expect(variants({ targets, chips: ['float61'] })).toEqual(['cpu-float61', 'sim-float61', 'wasm-float61'])
+    expect(variants({ targets: ['cpu'], chips: ['float16'] })).toEqual(['cpu-float16'])
+  })
+})
+
 const sidecar = (yaml: string): Setup => ({ model: ONE, files: { 'testdata/a/m.test.yaml': yaml } })
 
 describe('sidecar', () => {
