@@ -65,7 +65,7 @@ export function dependsOn(model: DiscoveredModel, path: string, config: Resolved
 }
 
 /** What weights and recorded inputs are kept in. */
-const DATA_FILES = new Set(['.bin', '.data', '.npy', '.npz', '.pb', '.safetensors', '.weights'])
+const DATA_FILES = new Set(['.bin', '.data', '.npy', '.npz', '.onnx_data', '.pb', '.safetensors', '.weights'])
 
 type Watcher = Vitest['vite']['watcher']
 
