@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import onnxProto from 'onnx-proto'
 import { buildModel, op } from '../../testdata/onnx-builder.ts'
-import { removeProjects, runtimeProject } from './support-runtime.ts'
+import { removeProjects, runtimeProject, targetThat } from './support-runtime.ts'
 
 afterAll(removeProjects)
 
@@ -97,5 +97,43 @@ describe.concurrent('files', () => {
     expect(tests['odd_full_model-sim-default']?.message).toMatch(
       /^ERROR: reference: onnxruntime cannot load the model: .*odd\.onnx failed:Type Error: Type \(tensor\(int64\)\)/,
     )
+  })
+})
+
+describe.concurrent('random numbers', () => {
+  const noise = (attributes: Record<string, { float: number }>): Uint8Array =>
+    buildModel({
+      nodes: [op('RandomNormalLike', ['x'], ['n'], attributes), op('Add', ['x', 'n'], ['y'])],
+      inputs: { x: ['float32', [8]] },
+      outputs: { y: ['float32', [8]] },
+    })
+
+  test('without a seed the layer is skipped, and of the model dtypes and shapes count, in every run', async () => {
+    const p = runtimeProject([['noise', noise({})]])
+    for (let run = 0; run < 2; run++) {
+      const { statuses, stdout } = await p.run([], { ONNX_TEST_RECOMPUTE: '1' })
+      expect(statuses).toEqual({
+        'noise_layer_RandomNormalLike_0-sim-default': 'skipped',
+        'noise_layer_Add_1-sim-default': 'passed',
+        'noise_full_model-sim-default': 'passed',
+      })
+      expect(stdout).toContain('1  RandomNormalLike has no seed: its results differ from run to run')
+    }
+    expect(p.has('testdata/onnx_models/__snapshots__/noise.onnx.snap')).toBe(false)
+  })
+
+  test('another shape still fails', async () => {
+    const p = runtimeProject([['noise', noise({})]], `{ targets: ['./mine.mjs'] }`)
+    p.write(
+      'mine.mjs',
+      targetThat(`new Map([['y', { dtype: 'float32', shape: [9], data: new Float32Array(9) }]])`),
+    )
+    const { tests } = await p.run(['-t', 'full_model'])
+    expect(tests['noise_full_model-mine-default']?.message).toMatch(/^FAIL: .*\n.*float32\[9\]/)
+  })
+
+  test('with a seed all of it is tested', async () => {
+    const { statuses } = await runtimeProject([['noise', noise({ seed: { float: 5 } })]]).run()
+    expect(new Set(Object.values(statuses))).toEqual(new Set(['passed']))
   })
 })
