@@ -5,8 +5,9 @@
  * passed over. Symbolic links are followed, into each folder once, so that links in a circle end.
  * No two models have one name: see model-names.ts.
  */
-import { type Dirent, readdirSync, realpathSync, statSync } from 'node:fs'
+import { realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join, sep } from 'node:path'
+import glob from 'fast-glob'
 import { ModelTestError } from '../errors.ts'
 import { modelNames } from './model-names.ts'
 
@@ -23,7 +24,7 @@ export interface DiscoveredModel {
   readonly sidecar?: string
 }
 
-const PASSED_OVER = /^(disable.*|\..*|node_modules|__snapshots__)$/s
+const PASSED_OVER = ['**/disable*', '**/node_modules', '**/__snapshots__']
 
 /** The extension of a sidecar, after the stem of its model. */
 export const SIDECAR = '.test.yaml'
@@ -56,34 +57,27 @@ function walk(folder: string, prefix: string, walked: string[], tree: Tree): voi
   const real = realpathSync(folder)
   if (walked.some((other) => real === other || real.startsWith(`${other}${sep}`))) return
   walked.push(real)
-  walkInside(folder, prefix, walked, tree)
-}
-
-function walkInside(folder: string, prefix: string, walked: string[], tree: Tree): void {
-  for (const entry of entriesOf(folder)) {
-    const [path, id] = [join(folder, entry.name), prefix + entry.name]
-    const kind = kindOf(entry, path)
-    if (kind === 'file') tree.files.push(id)
+  // Not `**`, which leaves out names with line breaks.
+  const entries = glob.sync('**/*', {
+    cwd: folder,
+    ignore: [...PASSED_OVER, ...PASSED_OVER.map((pattern) => `${pattern}/**`)],
+    onlyFiles: false,
+    followSymbolicLinks: false,
+    objectMode: true,
+    suppressErrors: true,
+  })
+  for (const { path, dirent } of entries) {
+    const kind = kindOf(dirent, join(folder, path))
+    if (kind === 'file') tree.files.push(prefix + path)
     if (kind !== 'folder') continue
-    tree.folders.push(id)
-    if (entry.isSymbolicLink()) walk(path, `${id}/`, walked, tree)
-    else walkInside(path, `${id}/`, walked, tree)
-  }
-}
-
-/** In the order of their names; none where the folder cannot be read. */
-function entriesOf(folder: string): Dirent[] {
-  try {
-    const entries = readdirSync(folder, { withFileTypes: true }).filter(({ name }) => !PASSED_OVER.test(name))
-    return entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))
-  } catch {
-    return []
+    tree.folders.push(prefix + path)
+    if (dirent.isSymbolicLink()) walk(join(folder, path), `${prefix}${path}/`, walked, tree)
   }
 }
 
 type Kind = 'file' | 'folder' | 'other'
 
-function kindOf(entry: Dirent, path: string): Kind {
+function kindOf(entry: glob.Entry['dirent'], path: string): Kind {
   if (entry.isSymbolicLink()) return linkedKind(path)
   if (entry.isDirectory()) return 'folder'
   return entry.isFile() ? 'file' : 'other'
