@@ -310,7 +310,7 @@ async function fail(failing: Failing): Promise<never> {
           target,
           chip,
           cache,
-          tolerances: thresholdsOf(source, one),
+          tolerancesOf: (other) => thresholdsOf(source, other),
         })
       : undefined
   throw mismatch(explainMismatch({ ...failing, kept, culprit }))

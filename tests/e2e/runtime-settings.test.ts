@@ -100,14 +100,15 @@ describe.concurrent('files', () => {
   })
 })
 
-describe.concurrent('random numbers', () => {
-  const noise = (attributes: Record<string, { float: number }>): Uint8Array =>
-    buildModel({
-      nodes: [op('RandomNormalLike', ['x'], ['n'], attributes), op('Add', ['x', 'n'], ['y'])],
-      inputs: { x: ['float32', [8]] },
-      outputs: { y: ['float32', [8]] },
-    })
+function noise(attributes: Record<string, { float: number }>): Uint8Array {
+  return buildModel({
+    nodes: [op('RandomNormalLike', ['x'], ['n'], attributes), op('Add', ['x', 'n'], ['y'])],
+    inputs: { x: ['float32', [8]] },
+    outputs: { y: ['float32', [8]] },
+  })
+}
 
+describe.concurrent('random numbers', () => {
   test('without a seed the layer is skipped, and of the model dtypes and shapes count, in every run', async () => {
     const p = runtimeProject([['noise', noise({})]])
     for (let run = 0; run < 2; run++) {
