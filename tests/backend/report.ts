@@ -95,7 +95,7 @@ function render(outcomes: readonly Outcome[]): string {
     '# The ONNX backend tests',
     '',
     'Every data set of the ONNX 1.20 backend tests, run through the plugin on the `cpu` target against its recorded outputs',
-    '(rtol 1e-3, atol 1e-7, integers exact). Made by `npm run backend -- <archive> --write docs/onnx-backend-tests.md`.',
+    '(rtol 1e-3, atol 1e-7, integers exact; bfloat16 up-cast, with the tolerance `bf16`). Made by `npm run backend -- <archive> --write docs/onnx-backend-tests.md`.',
     '',
     '| what | data sets |',
     '| --- | ---: |',
