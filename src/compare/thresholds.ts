@@ -14,6 +14,9 @@
  * one wins and gives the whole tolerance; rules are never mixed. The keys are looked at in the
  * order layer, model, op, chip, target, dtype, and the first in which two rules differ decides: a
  * name beats a pattern, and a pattern beats nothing. Of equals the last in the file wins.
+ *
+ * `layer` is the test's name up to its sizes, target and chip: `<model>_layer_<OpType>_<n>`,
+ * `<model>_full_model` or `<model>_data_set_<n>`. `op` is any of the operators of a layer.
  */
 import * as z from 'zod'
 import { ModelTestError } from '../errors.ts'
@@ -41,7 +44,8 @@ export interface ThresholdTable {
 export interface ThresholdCase {
   readonly model?: string | undefined
   readonly layer?: string | undefined
-  readonly opType?: string | undefined
+  /** Of a layer; a rule applies if one of them is the rule's. */
+  readonly opTypes?: readonly string[] | undefined
   readonly target?: string | undefined
   readonly chip?: string | undefined
   readonly dtype?: string | undefined
@@ -114,18 +118,20 @@ export function resolveThreshold(
   where: ThresholdCase,
   fallback: ResolvedThreshold = { tolerance: DEFAULT_TOLERANCE, origin: 'default' },
 ): ResolvedThreshold {
-  const applying = rules.filter((rule) => KEYS.every((name) => applies(rule[name], valueOf(where, name))))
+  const applying = rules.filter((rule) => KEYS.every((name) => applies(rule[name], valuesOf(where, name))))
   if (applying.length === 0) return fallback
   const winner = applying.reduce((best, rule) => (compareRules(rule, best) >= 0 ? rule : best))
   return { tolerance: winner.tolerance, origin: `${file}: ${describeRule(winner)}` }
 }
 
-function valueOf(where: ThresholdCase, name: Key): string | undefined {
-  return name === 'op' ? where.opType : where[name]
+function valuesOf(where: ThresholdCase, name: Key): readonly string[] {
+  if (name === 'op') return where.opTypes ?? []
+  const value = where[name]
+  return value === undefined ? [] : [value]
 }
 
-function applies(pattern: string | undefined, value: string | undefined): boolean {
-  return pattern === undefined || (value !== undefined && matchesPattern(pattern, value))
+function applies(pattern: string | undefined, values: readonly string[]): boolean {
+  return pattern === undefined || values.some((value) => matchesPattern(pattern, value))
 }
 
 function compareRules(a: ThresholdRule, b: ThresholdRule): number {

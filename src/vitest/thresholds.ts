@@ -67,10 +67,24 @@ function defaultOrigin(source: ModelSource, one: Case): string {
 function describe({ discovered }: ModelSource, one: Case, expected: Tensor): ThresholdCase {
   return {
     model: discovered.name,
+    layer: subjectName(discovered.name, one),
     target: one.target,
     chip: one.chip,
     dtype: expected.dtype,
-    ...(one.part === undefined ? {} : { layer: one.part }),
-    ...(one.kind === 'layer' && one.opTypes.length === 1 ? { opType: one.opTypes[0] } : {}),
+    ...(one.kind === 'layer' ? { opTypes: one.opTypes } : {}),
+  }
+}
+
+/** The name of the case without sizes, target and chip. */
+function subjectName(model: string, { kind, part, dataSet }: Case): string | undefined {
+  switch (kind) {
+    case 'layer':
+      return part
+    case 'data-set':
+      return `${model}_data_set_${dataSet}`
+    case 'full':
+      return `${model}_full_model`
+    case 'model':
+      return undefined
   }
 }

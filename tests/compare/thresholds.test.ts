@@ -8,7 +8,7 @@ import { DEFAULT_TOLERANCE, NAMED_TOLERANCES } from '../../src/compare/tolerance
 const where: ThresholdCase = {
   model: 'resnet50',
   layer: 'resnet50_layer_Softmax_7',
-  opType: 'Softmax',
+  opTypes: ['Softmax'],
   target: 'webgpu',
   chip: 'default',
   dtype: 'float16',
@@ -46,6 +46,13 @@ describe('of two rules that apply', () => {
     ]
     expect(resolveThreshold(parseThresholds({ rules }), where).tolerance.fpMaxTol).toBe(0.2)
   })
+})
+
+test('a rule for an operator applies to a layer of several', () => {
+  const group = { ...where, opTypes: ['Clip', 'Conv'] }
+  const given = (op: string): number =>
+    resolveThreshold(parseThresholds({ rules: [{ op, tolerance: 0.5 }] }), group).tolerance.fpMaxTol
+  expect(['Conv', 'Clip', 'C*', 'Con'].map(given)).toEqual([0.5, 0.5, 0.5, DEFAULT_TOLERANCE.fpMaxTol])
 })
 
 test.each([
