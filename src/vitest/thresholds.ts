@@ -1,12 +1,18 @@
 /**
  * The tolerance of a case and who set it.
  *
- * Precedence: the environment, the sidecar's rules, the threshold table, the option, the default.
+ * Precedence: the environment's tolerance, its threshold table, the sidecar's rules, the threshold
+ * table, the option, the default.
  * Recorded data sets are judged as ONNX judges them unless somebody says otherwise; those of models
  * with bfloat16 with what its rounding takes.
  */
 import { DEFAULT_TOLERANCE, NAMED_TOLERANCES, type Tolerance } from '../compare/tolerance.ts'
-import { type ResolvedThreshold, resolveThreshold, type ThresholdCase } from '../compare/thresholds.ts'
+import {
+  type ResolvedThreshold,
+  resolveThreshold,
+  type ThresholdCase,
+  type ThresholdTable,
+} from '../compare/thresholds.ts'
 import type { ModelSource } from '../fixtures/model-source.ts'
 import type { Case } from '../suite/cases.ts'
 import { sidecarThresholds } from '../suite/sidecar.ts'
@@ -39,13 +45,10 @@ function defaultTolerance(source: ModelSource, one: Case): Tolerance {
 }
 
 export function thresholdsOf(source: ModelSource, one: Case): CaseTolerances {
-  const { config, discovered, sidecar } = source
+  const { config } = source
   const base = config.tolerance ?? defaultTolerance(source, one)
   const fallback = { tolerance: base, origin: config.toleranceOrigin ?? defaultOrigin(source, one) }
-  const isFixed = config.fromEnvironment.includes('tolerance')
-  const tables = isFixed
-    ? []
-    : [sidecarThresholds(discovered, sidecar, config.root, base), readThresholds(discovered, config, base)]
+  const tables = tablesOf(source, base)
   const resolve = (expected: Tensor): ResolvedThreshold => {
     const about = describe(source, one, expected)
     for (const table of tables) {
@@ -55,6 +58,17 @@ export function thresholdsOf(source: ModelSource, one: Case): CaseTolerances {
     return fallback
   }
   return { resolve, of: (_, expected) => resolve(expected).tolerance }
+}
+
+/** The first that decides counts. */
+function tablesOf(
+  { config, discovered, sidecar }: ModelSource,
+  base: Tolerance,
+): readonly (ThresholdTable | undefined)[] {
+  if (config.fromEnvironment.includes('tolerance')) return []
+  const own = sidecarThresholds(discovered, sidecar, config.root, base)
+  const table = readThresholds(discovered, config, base)
+  return config.fromEnvironment.includes('thresholds') ? [table, own] : [own, table]
 }
 
 const UNDECIDED: ResolvedThreshold = { tolerance: DEFAULT_TOLERANCE, origin: '' }

@@ -88,3 +88,21 @@ test('a rule for a layer can name a data set', () => {
     'testdata/thresholds.json: layer *_data_set_1',
   ])
 })
+
+test('the environment counts first, then the sidecar, then the table', () => {
+  const files = {
+    'testdata/thresholds.json': rules({}),
+    'testdata/net.test.yaml': 'tolerances: [{ op: Exp, tolerance: exact }]',
+    'ci.json': rules({ target: 'sim', dtype: 'float32' }),
+    'conv.json': rules({ op: 'Conv' }),
+  }
+  const [sidecar, table] = ['testdata/net.test.yaml: op Exp', 'testdata/thresholds.json: every case']
+  const ci = 'ci.json: every case on sim in float32'
+  const given = (env: Readonly<Record<string, string>>): string[] => Object.values(origins(files, env))
+  expect(given({})).toEqual([table, sidecar, table])
+  expect(given({ ONNX_TEST_THRESHOLDS: 'ci.json' })).toEqual([ci, ci, ci])
+  expect(given({ ONNX_TEST_THRESHOLDS: 'conv.json' })).toEqual(['conv.json: op Conv', sidecar, 'the default'])
+  expect(given({ ONNX_TEST_THRESHOLDS: 'ci.json', ONNX_TEST_TOLERANCE: 'fp16' })).toEqual(
+    Array(3).fill('ONNX_TEST_TOLERANCE'),
+  )
+})
