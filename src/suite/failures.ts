@@ -14,7 +14,12 @@ export interface KeptFailure {
 
 /** Of a test of a model, which goes by its path relative to testdata. */
 export function failureFolder(root: string, model: string, test: string): string {
-  return join(failuresFolder(root), ...model.split('/').map(folderName), folderName(test))
+  return join(failuresOf(root, model), folderName(test))
+}
+
+/** All failures of a model. */
+export function failuresOf(root: string, model: string): string {
+  return join(failuresFolder(root), ...model.split('/').map(folderName))
 }
 
 export interface FoundFailure {

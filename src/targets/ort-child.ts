@@ -66,7 +66,9 @@ async function answer(ort: Ort, job: OrtJob): Promise<OrtAnswer> {
     )
     return { kind: 'stored', loadMs: loaded - started, runMs }
   } catch (error) {
-    if (error instanceof ModelTestError && error.code === 'FILE_UNWRITABLE') return unwritten(error)
+    if (error instanceof ModelTestError && error.code === 'FILE_UNWRITABLE')
+      return fileError('unwritten', error)
+    if (error instanceof ModelTestError && error.code === 'FILE_UNREADABLE') return fileError('unread', error)
     return { kind: 'failed', step: 'run', message: messageOf(error) }
   } finally {
     await session.release()
@@ -80,9 +82,9 @@ function createSession(ort: Ort, { model, settings }: OrtJob): Promise<Inference
     : ort.InferenceSession.create(model.path, options)
 }
 
-function unwritten({ message, hint, cause }: ModelTestError): OrtAnswer {
-  const { code } = cause as NodeJS.ErrnoException
-  return { kind: 'unwritten', message, hint, ...(code === undefined ? {} : { code }) }
+function fileError(kind: 'unwritten' | 'unread', { message, hint, cause }: ModelTestError): OrtAnswer {
+  const code = (cause as NodeJS.ErrnoException | undefined)?.code
+  return { kind, message, hint, ...(code === undefined ? {} : { code }) }
 }
 
 /** C++ exceptions that leave WebAssembly are numbers. */

@@ -79,8 +79,8 @@ export type OrtAnswer =
   | { readonly kind: 'stored'; readonly loadMs: number; readonly runMs: number }
   | { readonly kind: 'missing'; readonly message: string; readonly hint: string }
   | {
-      /** What it made could not be put into the file; `code` is the system's, such as ENOSPC. */
-      readonly kind: 'unwritten'
+      /** What it made could not be put into its file, or what it was to read is gone; `code` is the system's, such as ENOSPC. */
+      readonly kind: 'unwritten' | 'unread'
       readonly message: string
       readonly hint: string
       readonly code?: string

@@ -9,7 +9,7 @@ import { ModelTestError } from '../errors.ts'
 import type { OrtAnswer, OrtJob, OrtRuntime } from './ort-jobs.ts'
 import { type OrtOrder, type OrtProcess, startOrtProcess } from './ort-process.ts'
 
-export type OrtReply = Exclude<OrtAnswer, { kind: 'failed' | 'missing' | 'unwritten' }>
+export type OrtReply = Exclude<OrtAnswer, { kind: 'failed' | 'missing' | 'unwritten' | 'unread' }>
 
 export interface OrtPool {
   ask(job: OrtJob, timeoutMs?: number): Promise<OrtReply>
@@ -76,6 +76,14 @@ export function openOrtPool({ runtime = 'node', size = () => 1 }: OrtPoolOptions
           throw new ModelTestError('RUNTIME_MISSING', answer.message, { hint: answer.hint })
         case 'unwritten':
           throw unwritten(answer)
+        case 'unread':
+          throw new ModelTestError(
+            'FILE_UNREADABLE',
+            `what was stored a moment ago is gone: ${answer.message}`,
+            {
+              hint: 'Something removes files of the cache while tests run. Run them again, with a folder of their own if need be (ONNX_TEST_CACHE_DIR).',
+            },
+          )
         default:
           return answer
       }
@@ -132,7 +140,11 @@ function failed(
   })
 }
 
-function unwritten({ message, hint, code }: Extract<OrtAnswer, { kind: 'unwritten' }>): ModelTestError {
+function unwritten({
+  message,
+  hint,
+  code,
+}: Extract<OrtAnswer, { kind: 'unwritten' | 'unread' }>): ModelTestError {
   const cause = Object.assign(new Error(message), { code })
   return new ModelTestError('FILE_UNWRITABLE', message, { hint, cause })
 }

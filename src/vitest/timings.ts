@@ -4,10 +4,16 @@ export interface OnnxMeta {
   readonly timings: Readonly<Record<string, number>>
   /** A known failure that was tried and failed. */
   readonly isXfail?: boolean
+  /** A known failure that was tried and passed. */
+  readonly isUnexpectedPass?: boolean
+  /** Why it was skipped. */
+  readonly skipped?: string
 }
 
 export class Timings {
   isXfail = false
+  isUnexpectedPass = false
+  skipped: string | undefined
   readonly #steps = new Map<string, number>()
 
   async time<T>(step: string, work: () => T | Promise<T>): Promise<T> {
@@ -20,7 +26,11 @@ export class Timings {
   }
 
   meta(): OnnxMeta {
-    const timings = Object.fromEntries(this.#steps)
-    return this.isXfail ? { timings, isXfail: true } : { timings }
+    return {
+      timings: Object.fromEntries(this.#steps),
+      ...(this.isXfail ? { isXfail: true } : {}),
+      ...(this.isUnexpectedPass ? { isUnexpectedPass: true } : {}),
+      ...(this.skipped === undefined ? {} : { skipped: this.skipped }),
+    }
   }
 }

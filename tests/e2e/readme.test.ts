@@ -74,6 +74,7 @@ let project: RuntimeProject
 beforeAll(() => {
   project = runtimeProject([...MODELS, ['example', EXAMPLE]])
   project.write('vitest.config.ts', blockWith('ts', '// vitest.config.ts'))
+  project.write('tests/own.test.ts', `import { test } from 'vitest'\ntest('own', () => {})\n`)
   project.write('testdata/a/model.onnx', MODEL)
   project.write('model.onnx', MODEL)
   project.write('testdata/onnx_models/example.test.yaml', blockWith('yaml', '# example.test.yaml'))

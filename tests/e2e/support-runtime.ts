@@ -82,6 +82,7 @@ export interface RuntimeProject {
   readonly folder: string
   write(path: string, content: string | Uint8Array): void
   read(path: string): string
+  bytes(path: string): Uint8Array
   has(path: string): boolean
   remove(path: string): void
   files(path: string): string[]
@@ -127,6 +128,7 @@ export function runtimeProject(
     folder,
     write,
     read: (path) => readFileSync(join(folder, path), 'utf8'),
+    bytes: (path) => readFileSync(join(folder, path)),
     has: (path) => existsSync(join(folder, path)),
     remove: (path) => rmSync(join(folder, path)),
     files: (path) => listed(join(folder, path)),
