@@ -2,7 +2,8 @@
  * The last lines of a run: where its time went, per step over all tests of models; why some were
  * skipped; which known failures are none any more.
  *
- * Reads what the tests left in their meta, so that it works for merged blob reports too.
+ * Reads what the tests left in their meta, so that it works for merged blob reports too. Where no
+ * reporter for people prints, the output may be read by a program, and nothing is added to it.
  */
 import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node'
 import { textTable } from '../compare/text-table.ts'
@@ -16,10 +17,18 @@ export class TimesReporter implements Reporter {
   }
 
   onTestRunEnd(modules: readonly TestModule[]): void {
+    if (this.#vitest === undefined || !printsForPeople(this.#vitest)) return
     const tests = modules.flatMap((module) => [...module.children.allTests()]).filter(isOfModel)
     const sections = [...timeLines(tests), ...skipLines(tests), ...unexpectedPassLines(tests)]
-    if (sections.length > 0) this.#vitest?.logger.log(`\n${sections.join('\n')}\n`)
+    if (sections.length > 0) this.#vitest.logger.log(`\n${sections.join('\n')}\n`)
   }
+}
+
+/** The others write JSON, XML, TAP, a file or, like `hanging-process`, nothing; of a reporter of the user's own nobody knows. */
+const FOR_PEOPLE = new Set(['agent', 'basic', 'default', 'dot', 'minimal', 'tree', 'verbose'])
+
+function printsForPeople({ config: { reporters } }: Vitest): boolean {
+  return reporters.some((reporter) => Array.isArray(reporter) && FOR_PEOPLE.has(String(reporter[0])))
 }
 
 function isOfModel(test: TestCase): boolean {
