@@ -55,8 +55,11 @@ export function explainVerdict(verdict: Verdict, options: ExplainOptions = {}): 
   ]
 }
 
-/** All outputs that do not match, or a line for each if all do. */
-export function explainOutputs(verdict: OutputsVerdict, options: ExplainOptions = {}): string[] {
+/** All outputs that do not match, or a line for each if all do; `originOf` says where an output's tolerance came from. */
+export function explainOutputs(
+  verdict: OutputsVerdict,
+  originOf: (name: string) => string | undefined = () => undefined,
+): string[] {
   const { kind, outputs, missing, unexpected } = verdict
   if (kind === 'match') return [...outputs].map(([name, output]) => summarizeVerdict(output, { name }))
   return [
@@ -65,7 +68,7 @@ export function explainOutputs(verdict: OutputsVerdict, options: ExplainOptions 
     ...[...outputs].flatMap(([name, output]) =>
       output.kind === 'match'
         ? [summarizeVerdict(output, { name })]
-        : explainVerdict(output, { ...options, name }),
+        : explainVerdict(output, { name, origin: originOf(name) }),
     ),
   ]
 }

@@ -48,11 +48,10 @@ export function explainMismatch({
   culprit,
 }: Mismatch & { readonly kept: string; readonly culprit: Culprit | undefined }): string[] {
   const tolerances = thresholdsOf(source, one)
-  const [first] = expected.values()
-  const origin = first === undefined ? undefined : tolerances.resolve(first).origin
+  const originOf = (name: string): string => tolerances.resolve(expected.get(name)!).origin
   return [
     `${one.name}: the outputs on ${one.target} (chip ${one.chip}) differ from the reference`,
-    ...explainOutputs(verdict, { origin }),
+    ...explainOutputs(verdict, originOf),
     '',
     ...describeCase(source, one),
     ...describeReference(source, one),
