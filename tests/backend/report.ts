@@ -8,6 +8,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import {
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -106,7 +107,11 @@ function render(outcomes: readonly Outcome[]): string {
 }
 
 const [source, flag, target] = process.argv.slice(2)
-if (source === undefined || (flag !== undefined && (flag !== '--write' || target === undefined))) {
+if (
+  source === undefined ||
+  !existsSync(source) ||
+  (flag !== undefined && (flag !== '--write' || target === undefined))
+) {
   process.stderr.write('usage: npm run backend -- <archive.tar.gz or folder> [--write <file.md>]\n')
   process.exit(2)
 }
