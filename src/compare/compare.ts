@@ -8,8 +8,9 @@
  */
 import type { DType } from '../tensor/dtype.ts'
 import type { Tensor } from '../tensor/tensor.ts'
+import { limitText } from './error-rule.ts'
 import { type ErrorStats, errorStats } from './error-stats.ts'
-import { snakeCase, type Tolerance } from './tolerance.ts'
+import type { Tolerance } from './tolerance.ts'
 
 export type Verdict =
   | {
@@ -73,7 +74,7 @@ function reasonsAgainst(dtype: DType, stats: ErrorStats, tolerance: Tolerance): 
     ),
     ...reasonIf(stats.infDisagreements > 0, 'infinities', () => infMessage(stats)),
     ...reasonIf(isZeroed && !tolerance.allowAllZero, 'all-zero', () => 'output is 0 always'),
-    ...reasonIf(stats.wrong > stats.allowedWrong, 'elements', () => wrongMessage(stats)),
+    ...reasonIf(stats.wrong > stats.allowedWrong, 'elements', () => wrongMessage(stats, tolerance)),
     ...boundReasons(stats, tolerance),
   ]
 }
@@ -90,8 +91,8 @@ function infMessage({ infDisagreements, count }: ErrorStats): string {
   return `an infinity stands against another value in ${ofElements(infDisagreements, count)}`
 }
 
-function wrongMessage({ wrong, allowedWrong, count, rule }: ErrorStats): string {
-  const limit = rule.kind === 'equal' ? 'differ' : `exceed ${snakeCase(rule.kind)} ${rule.limit}`
+function wrongMessage({ wrong, allowedWrong, count, rule }: ErrorStats, tolerance: Tolerance): string {
+  const limit = rule.kind === 'equal' ? 'differ' : `exceed ${limitText(rule, tolerance)}`
   const allowance = allowedWrong === 0 ? '' : `, and ${allowedWrong} may`
   return `${ofElements(wrong, count)} ${limit}${allowance}`
 }
@@ -109,29 +110,30 @@ function percent(part: number, count: number): string {
   return `${value.toFixed(2)}%`
 }
 
-interface Bound {
+/** A figure of the whole tensors that a field of the tolerance bounds. */
+export interface Bound {
   readonly kind: Reason['kind']
   readonly name: string
-  readonly value: number | undefined
-  readonly least?: number | undefined
-  readonly most?: number | undefined
+  readonly figure: 'cosine' | 'sqnr' | 'maxUlp' | 'maxAbs' | 'top1'
+  readonly field: 'minCosine' | 'minSqnr' | 'maxUlp' | 'maxAbs' | 'minTop1'
+  readonly side: 'least' | 'most'
 }
 
-function boundReasons(stats: ErrorStats, tolerance: Tolerance): Reason[] {
-  const bounds: Bound[] = [
-    { kind: 'cosine', name: 'cosine similarity', value: stats.cosine, least: tolerance.minCosine },
-    { kind: 'sqnr', name: 'SQNR in dB', value: stats.sqnr, least: tolerance.minSqnr },
-    { kind: 'ulp', name: 'largest ULP distance', value: stats.maxUlp, most: tolerance.maxUlp },
-    { kind: 'max-abs', name: 'largest absolute error', value: stats.maxAbs, most: tolerance.maxAbs },
-    { kind: 'top1', name: 'top-1 agreement', value: stats.top1, least: tolerance.minTop1 },
-  ]
-  return bounds.flatMap(boundReason)
-}
+export const BOUNDS: readonly Bound[] = [
+  { kind: 'cosine', name: 'cosine similarity', figure: 'cosine', field: 'minCosine', side: 'least' },
+  { kind: 'sqnr', name: 'SQNR in dB', figure: 'sqnr', field: 'minSqnr', side: 'least' },
+  { kind: 'ulp', name: 'largest ULP distance', figure: 'maxUlp', field: 'maxUlp', side: 'most' },
+  { kind: 'max-abs', name: 'largest absolute error', figure: 'maxAbs', field: 'maxAbs', side: 'most' },
+  { kind: 'top1', name: 'top-1 agreement', figure: 'top1', field: 'minTop1', side: 'least' },
+]
 
 /** NaN, from squares that overflow, keeps no bound. */
-function boundReason({ kind, name, value, least = -Infinity, most = Infinity }: Bound): Reason[] {
-  const isKept =
-    value === undefined || (least === -Infinity && most === Infinity) || (value >= least && value <= most)
-  const limit = most === Infinity ? `below the bound ${least}` : `above the bound ${most}`
-  return reasonIf(!isKept, kind, () => `${name} ${Number(value?.toPrecision(9))} is ${limit}`)
+function boundReasons(stats: ErrorStats, tolerance: Tolerance): Reason[] {
+  return BOUNDS.flatMap(({ kind, name, figure, field, side }) => {
+    const [value, bound] = [stats[figure], tolerance[field]]
+    if (value === undefined || bound === undefined) return []
+    const isKept = side === 'least' ? value >= bound : value <= bound
+    const limit = `${side === 'least' ? 'below' : 'above'} the bound ${bound}`
+    return reasonIf(!isKept, kind, () => `${name} ${Number(value.toPrecision(9))} is ${limit}`)
+  })
 }

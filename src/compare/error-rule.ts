@@ -6,7 +6,7 @@
  * of badness is the order of "worst", and a quantile of it is the smallest tolerance that passes.
  */
 import type { DType } from '../tensor/dtype.ts'
-import type { Tolerance } from './tolerance.ts'
+import { snakeCase, type Tolerance } from './tolerance.ts'
 
 export interface ErrorRule {
   /**
@@ -28,6 +28,12 @@ export function errorRule(dtype: DType, tolerance: Tolerance): ErrorRule {
   if (rtol !== undefined) return { kind: 'rtol', limit: rtol, allowedWrong }
   if (atol !== undefined) return { kind: 'atol', limit: atol, allowedWrong }
   return { kind: 'fpMaxTol', limit: fpMaxTol, allowedWrong }
+}
+
+/** As in `rtol 0.01 with atol 0.001`. */
+export function limitText({ kind, limit }: ErrorRule, { atol = 0 }: Tolerance): string {
+  if (kind === 'equal') return 'equal'
+  return `${snakeCase(kind)} ${limit}${kind === 'rtol' && atol > 0 ? ` with atol ${atol}` : ''}`
 }
 
 /** The largest number of wrong elements that is not more than the allowed share, rounding left out. */

@@ -5,10 +5,10 @@
  * significant digits, except expected and actual values, which are written so that reading them
  * back gives the same float32.
  */
-import type { Verdict } from './compare.ts'
-import { ofElements } from './compare.ts'
+import { BOUNDS, ofElements, type Verdict } from './compare.ts'
 import type { OutputsVerdict } from './compare-outputs.ts'
 import type { ErrorHistogram } from './error-histogram.ts'
+import { limitText } from './error-rule.ts'
 import type { ErrorStats } from './error-stats.ts'
 import { textTable } from './text-table.ts'
 import { snakeCase, type Tolerance } from './tolerance.ts'
@@ -42,8 +42,8 @@ export function explainVerdict(verdict: Verdict, options: ExplainOptions = {}): 
   return [
     `${options.name === undefined ? '' : `${options.name}: `}${verdict.kind} of ${verdict.dtype}[${verdict.shape.join(', ')}]`,
     ...(verdict.kind === 'mismatch' ? verdict.reasons.map(({ message }) => `  - ${message}`) : []),
-    `threshold ${ruleText(stats)}${options.origin === undefined ? '' : ` from ${options.origin}`}`,
-    smallestText(stats),
+    `threshold ${thresholdText(verdict)}${options.origin === undefined ? '' : ` from ${options.origin}`}`,
+    wrongText(verdict),
     ...(stats.finite === stats.count
       ? []
       : [`figures of ${ofElements(stats.finite, stats.count)}, the finite ones`]),
@@ -98,17 +98,79 @@ function shortFigures({ rule, wrong, count, maxAbs, maxRel, cosine }: ErrorStats
   return `max abs ${figure(maxAbs)}, max rel ${figure(maxRel)}, cosine ${figure(cosine)}`
 }
 
-function ruleText({ rule, count }: ErrorStats): string {
-  if (rule.kind === 'equal') return 'equal'
-  const allowance = rule.allowedWrong === 0 ? '' : `, allowed_wrong ${rule.allowedWrong} of ${count}`
-  return `${snakeCase(rule.kind)} ${rule.limit}${allowance}`
+type Judged = Exclude<Verdict, { kind: 'incomparable' }>
+
+/** What decided: of a mismatch the limits that were exceeded, else all there are. */
+function thresholdText(verdict: Judged): string {
+  const limits = decidingLimits(verdict).map(({ text }) => text)
+  if (limits.length > 0) return limits.join(', ')
+  const kinds = reasonKinds(verdict)
+  const flags = [
+    ...(kinds.has('nan-positions') ? ['skip_nan_check false'] : []),
+    ...(kinds.has('all-zero') ? ['allow_all_zero false'] : []),
+  ]
+  return flags.join(', ') || 'equal infinities, whatever the tolerance'
 }
 
-function smallestText({ rule, smallestTolerance, wrong, count }: ErrorStats): string {
+interface Limit {
+  readonly text: string
+  readonly field: string
+  readonly side: 'least' | 'most'
+  /** The tightest limit that holds; undefined if there is none. */
+  readonly passing: string | undefined
+}
+
+function decidingLimits(verdict: Judged): Limit[] {
+  const { stats, tolerance } = verdict
+  const kinds = reasonKinds(verdict)
+  const decides = (kind: string): boolean => verdict.kind === 'match' || kinds.has(kind)
+  const bounds = BOUNDS.flatMap(({ kind, figure: key, field, side }): Limit[] => {
+    const [value, bound] = [stats[key], tolerance[field]]
+    if (value === undefined || bound === undefined || !decides(kind)) return []
+    const name = snakeCase(field)
+    return [{ text: `${name} ${bound}`, field: name, side, passing: rounded(value, side) }]
+  })
+  return [...(decides('elements') ? [elementLimit(verdict)] : []), ...bounds]
+}
+
+function elementLimit({ stats, tolerance }: Judged): Limit {
+  const { rule, count, smallestTolerance } = stats
+  const allowance = rule.allowedWrong === 0 ? '' : `, allowed_wrong ${rule.allowedWrong} of ${count}`
+  return {
+    text: `${limitText(rule, tolerance)}${allowance}`,
+    field: snakeCase(rule.kind),
+    side: 'most',
+    passing: smallestTolerance === undefined ? undefined : rounded(smallestTolerance, 'most'),
+  }
+}
+
+function reasonKinds(verdict: Judged): ReadonlySet<string> {
+  return new Set(verdict.kind === 'match' ? [] : verdict.reasons.map(({ kind }) => kind))
+}
+
+/** How many are wrong, and what the limits that decided would have to be. */
+function wrongText(verdict: Judged): string {
+  const { rule, wrong, count } = verdict.stats
   const share = `wrong: ${ofElements(wrong, count)}`
-  if (rule.kind === 'equal') return share
-  const smallest = smallestTolerance === undefined ? 'none' : roundedUp(smallestTolerance)
-  return `${share}; smallest ${snakeCase(rule.kind)} that would pass: ${smallest}`
+  const limits = verdict.kind === 'match' ? [elementLimit(verdict)] : decidingLimits(verdict)
+  if (rule.kind === 'equal' || limits.length === 0) return share
+  const kinds = reasonKinds(verdict)
+  const isHopeless =
+    ['nan-positions', 'infinities', 'all-zero'].some((kind) => kinds.has(kind)) ||
+    limits.some(({ passing }) => passing === undefined)
+  if (limits.length > 1) {
+    const all = limits.map(({ field, passing }) => `${field} ${passing}`).join(', ')
+    return `${share}; together would pass: ${isHopeless ? 'none' : all}`
+  }
+  const [{ field, side, passing }] = limits as [Limit]
+  const extreme = side === 'most' ? 'smallest' : 'largest'
+  return `${share}; ${extreme} ${field} that would pass: ${isHopeless ? 'none' : passing}`
+}
+
+function rounded(value: number, side: Limit['side']): string | undefined {
+  if (!Number.isFinite(value)) return undefined
+  if (Number.isSafeInteger(value)) return String(value)
+  return side === 'most' ? roundedUp(value) : String(-Number(roundedUp(-value)))
 }
 
 /** Six digits, never below the number itself: who writes them into a file gets a pass. */
@@ -124,7 +186,10 @@ function metricRows(stats: ErrorStats, tolerance: Tolerance): string[][] {
   if (stats.rule.kind === 'equal') return []
   const { rule } = stats
   const bounds = {
-    abs: rule.kind === 'intTol' || rule.kind === 'atol' ? `<= ${rule.limit}` : most(tolerance.maxAbs),
+    abs:
+      rule.kind === 'intTol' || rule.kind === 'atol'
+        ? most(Math.min(rule.limit, tolerance.maxAbs ?? Infinity))
+        : most(tolerance.maxAbs),
     rel: rule.kind === 'fpMaxTol' ? `<= ${rule.limit}` : '',
   }
   const rows: (readonly [string, number | undefined, string])[] = [
@@ -154,9 +219,15 @@ function least(bound: number | undefined): string {
   return bound === undefined ? '' : `>= ${bound}`
 }
 
-function worstTable({ worst }: ErrorStats): string[] {
+/** Without the errors where values are equal or not. */
+function worstTable({ worst, rule }: ErrorStats): string[] {
   if (worst.length === 0) return []
-  return textTable([['index', 'expected', 'actual', 'abs', 'rel'], ...worst.map(worstRow)], [1, 2, 3, 4])
+  const columns = rule.kind === 'equal' ? 3 : 5
+  const rows = [['index', 'expected', 'actual', 'abs', 'rel'], ...worst.map(worstRow)]
+  return textTable(
+    rows.map((row) => row.slice(0, columns)),
+    [1, 2, 3, 4],
+  )
 }
 
 function worstRow({ position, expected, actual, abs, rel }: WorstElement): string[] {

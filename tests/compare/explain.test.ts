@@ -1,3 +1,4 @@
+import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { compareOutputs } from '../../src/compare/compare-outputs.ts'
 import { compareTensor } from '../../src/compare/compare.ts'
@@ -59,11 +60,11 @@ describe('a mismatch', () => {
     const tolerance = parseTolerance('rtol=0.001,atol=1e-5,min_cosine=0.99,max_abs=1,allowed_wrong=0.1')
     expect(explainVerdict(compareTensor(actual, expected, tolerance)).join('\n')).toMatchInlineSnapshot(`
       "mismatch of float32[2, 4]
-        - 2 of 8 elements (25.00%) exceed rtol 0.001
+        - 2 of 8 elements (25.00%) exceed rtol 0.001 with atol 0.00001
         - cosine similarity 0.3769136 is below the bound 0.99
         - largest absolute error 16 is above the bound 1
-      threshold rtol 0.001, allowed_wrong 0.1 of 8
-      wrong: 2 of 8 elements (25.00%); smallest rtol that would pass: 2
+      threshold rtol 0.001 with atol 0.00001, allowed_wrong 0.1 of 8, min_cosine 0.99, max_abs 1
+      wrong: 2 of 8 elements (25.00%); together would pass: rtol 2, min_cosine 0.376913, max_abs 16
         metric                value    bound
         max abs error            16     <= 1
         mean abs error      2.06251
@@ -140,8 +141,8 @@ describe('a mismatch', () => {
       threshold equal
       wrong: 1 of 1 element (100.00%)
       worst elements
-        index                                    expected  actual  abs       rel
-        [0]    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…"  "a\\nb"    1  0.999999"
+        index                                    expected  actual
+        [0]    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…"  "a\\nb""
     `)
   })
 })
@@ -154,6 +155,103 @@ test('the smallest tolerance as printed passes', () => {
     expect(compareTensor(a, e, parseTolerance(smallest)).kind, smallest).toBe('match')
     expect(compareTensor(a, e, parseTolerance(Number(smallest) * (1 - 2e-5))).kind, smallest).toBe('mismatch')
   }
+})
+
+describe('the limits that decided are named, and no others', () => {
+  const off = float32([4], [1, 2, 3, 4.4])
+  const on = float32([4], [1, 2, 3, 4])
+  const zeros = float32([4], [0, 0, 0, 0])
+  const infinite = float32([4], [1, 2, 3, Infinity])
+  const share = 'wrong: 0 of 4 elements (0.00%)'
+  test.each<[string, Tensor, string, string]>([
+    [
+      'fp_max_tol=1,min_cosine=0.9999',
+      off,
+      'threshold min_cosine 0.9999',
+      `${share}; largest min_cosine that would pass: 0.99888`,
+    ],
+    [
+      'fp_max_tol=1,min_sqnr=30',
+      off,
+      'threshold min_sqnr 30',
+      `${share}; largest min_sqnr that would pass: 22.73`,
+    ],
+    [
+      'fp_max_tol=1,max_ulp=10',
+      off,
+      'threshold max_ulp 10',
+      `${share}; smallest max_ulp that would pass: 838861`,
+    ],
+    [
+      'fp_max_tol=1,max_abs=0.1',
+      off,
+      'threshold max_abs 0.1',
+      `${share}; smallest max_abs that would pass: 0.400001`,
+    ],
+    [
+      'fp_max_tol=1,min_top1=1',
+      float32([4], [5, 2, 3, 4]),
+      'threshold min_top1 1',
+      `${share}; largest min_top1 that would pass: 0`,
+    ],
+    [
+      'rtol=0.01,atol=0.001,max_abs=0.1,min_cosine=0.5',
+      off,
+      'threshold rtol 0.01 with atol 0.001, max_abs 0.1',
+      'wrong: 1 of 4 elements (25.00%); together would pass: rtol 0.0997501, max_abs 0.400001',
+    ],
+    [
+      'atol=0.3',
+      off,
+      'threshold atol 0.3',
+      'wrong: 1 of 4 elements (25.00%); smallest atol that would pass: 0.400001',
+    ],
+    ['fp_max_tol=1', zeros, 'threshold allow_all_zero false', share],
+    [
+      'default',
+      zeros,
+      'threshold fp_max_tol 0.01',
+      'wrong: 4 of 4 elements (100.00%); smallest fp_max_tol that would pass: none',
+    ],
+    [
+      'allowed_wrong=0.5',
+      infinite,
+      'threshold equal infinities, whatever the tolerance',
+      'wrong: 1 of 4 elements (25.00%)',
+    ],
+    [
+      'rtol=0.5,atol=0.001,min_cosine=0.5',
+      off,
+      'threshold rtol 0.5 with atol 0.001, min_cosine 0.5',
+      `${share}; smallest rtol that would pass: 0.0997501`,
+    ],
+  ])('%s', (written, result, threshold, wrong) => {
+    const lines = explainVerdict(compareTensor(result, on, parseTolerance(written)))
+    expect(lines.filter((line) => /^(threshold|wrong)/.test(line))).toEqual([threshold, wrong])
+  })
+
+  test('and as printed they pass', () => {
+    const value = fc.float({ min: -100, max: 100, noNaN: true })
+    const tight = { rtol: 1e-4, atol: 1e-5, min_cosine: 0.9999, min_sqnr: 60, max_abs: 1e-4, min_top1: 1 }
+    fc.assert(
+      fc.property(fc.array(fc.tuple(value, value), { minLength: 1, maxLength: 6 }), (pairs) => {
+        const [a, e] = [0, 1].map((side) =>
+          float32(
+            [pairs.length],
+            pairs.map((pair) => pair[side]!),
+          ),
+        )
+        const verdict = compareTensor(a!, e!, parseTolerance(tight))
+        const text = explainVerdict(verdict).join('\n')
+        const [, one, oneValue] = /(?:smallest|largest) (\S+) that would pass: (\S+)/.exec(text) ?? []
+        const [, all = `${one} ${oneValue}`] = /together would pass: (.*)/.exec(text) ?? []
+        fc.pre(verdict.kind === 'mismatch' && !/none|undefined/.test(all))
+        const fields = all.split(', ').map((limit) => limit.split(' ') as [string, string])
+        const loose = Object.fromEntries(fields.map(([name, limit]) => [name, Number(limit)]))
+        expect(compareTensor(a!, e!, parseTolerance({ ...tight, ...loose })).kind, all).toBe('match')
+      }),
+    )
+  })
 })
 
 test('no line ends in a space, whatever the verdict', () => {
