@@ -3,6 +3,7 @@
  *
  * Before Vitest looks for tests it writes the test files of the models, and adds a project for them
  * alone, so that the user's other tests keep their settings. In watch mode it keeps them up to date.
+ * Several in one run, as in the packages of a workspace, add a project each: see instances.ts.
  */
 import { mkdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -11,53 +12,48 @@ import type { Plugin } from 'vitest/config'
 import type { TestProject, Vitest, VitestPluginContext } from 'vitest/node'
 import { ModelTestError } from '../errors.ts'
 import { environmentWarnings } from '../suite/environment.ts'
-import { type OnnxOptions, type ResolvedConfig, resolveConfig } from '../suite/options.ts'
+import type { OnnxOptions, ResolvedConfig } from '../suite/options.ts'
 import { CONFIG_KEY, PROCESSES_KEY } from './config-key.ts'
 import { type Generated, generateTests, untested } from './generate-tests.ts'
+import { type Instance, instanceOf, PLUGIN_NAME } from './instances.ts'
 import { acceptModelPaths } from './path-filters.ts'
 import { TimesReporter } from './times-reporter.ts'
 import { watchModels } from './watch.ts'
 
 export function onnx(options?: OnnxOptions): Plugin {
   return {
-    name: 'vitest-onnx',
-    // Vitest calls it for every project that has the plugin; the models are added once.
-    async configureVitest(context) {
-      if (prepared.has(context.vitest)) return
-      prepared.add(context.vitest)
-      await legibly(() => addModels(context, options))
-    },
+    name: PLUGIN_NAME,
+    // For other plugins onnx() of the same run.
+    api: { options },
+    configureVitest: (context) => legibly(() => addModels(context, options)),
   }
 }
 
-const PROJECT_NAME = 'onnx'
-
-const prepared = new WeakSet<Vitest>()
-
 async function addModels(
-  { vitest, injectTestProjects }: VitestPluginContext,
+  { vitest, project: owner, injectTestProjects }: VitestPluginContext,
   options?: OnnxOptions,
 ): Promise<void> {
-  const config = resolveConfig(options, vitest.config.root, process.env)
+  const instance = instanceOf(vitest, owner, options)
+  if (instance === undefined) return
+  const { config, isFirst } = instance
   const generated = generateTests(config)
   mkdirSync(config.output, { recursive: true })
-  for (const line of remarks(config, generated, vitest)) vitest.logger.warn(line)
-  for (const project of vitest.projects) leaveOut(project, config)
+  for (const line of remarks(instance, generated, vitest)) vitest.logger.warn(line)
+  for (const project of vitest.projects) if (!isOfModels(project)) leaveOut(project, config)
   snapshotsBesideModels(vitest, config)
-  const [project] = await injectTestProjects([projectOf(vitest, config, generated)])
+  if (isFirst) vitest.config.reporters.push(new TimesReporter() as never)
+  const [project] = await injectTestProjects([projectOf(vitest, instance, generated)])
   if (project === undefined) return
-  vitest.config.reporters.push(new TimesReporter() as never)
   acceptModelPaths(project, config)
   if (vitest.config.watch) watchModels({ vitest, project, config, generated })
 }
 
-function remarks(config: ResolvedConfig, generated: Generated, vitest: Vitest): string[] {
-  const warnings = [...environmentWarnings(process.env), untested(generated)].filter(
-    (text) => text !== undefined,
-  )
+function remarks({ config, isFirst }: Instance, generated: Generated, vitest: Vitest): string[] {
+  const general = isFirst ? environmentWarnings(process.env) : []
+  const warnings = [...general, untested(generated)].filter((text) => text !== undefined)
   if (generated.models.length === 0 && !vitest.config.mergeReports) {
     warnings.push(
-      `no models found: there is no .onnx file in ${relative(config.root, config.testdata) || config.testdata} ` +
+      `no models found: there is no .onnx file in ${relative(vitest.config.root, config.testdata) || config.testdata} ` +
         '(the option testdata names the folder; names that start with "disable" are left out)',
     )
   }
@@ -67,12 +63,13 @@ function remarks(config: ResolvedConfig, generated: Generated, vitest: Vitest): 
 type InjectedProject = Parameters<VitestPluginContext['injectTestProjects']>[0]
 type ProjectOptions = Exclude<InjectedProject, readonly unknown[]>
 
-function projectOf(vitest: Vitest, config: ResolvedConfig, { tags }: Generated): ProjectOptions {
+function projectOf(vitest: Vitest, { config, name, vite }: Instance, { tags }: Generated): ProjectOptions {
   return {
+    root: config.root,
     // The aliases of the project hold for its targets too.
-    resolve: { alias: vitest.vite.config.resolve.alias },
+    resolve: { alias: vite.config.resolve.alias },
     test: {
-      name: PROJECT_NAME,
+      name,
       dir: config.output,
       include: ['**/*.test.ts'],
       exclude: [],
@@ -80,7 +77,7 @@ function projectOf(vitest: Vitest, config: ResolvedConfig, { tags }: Generated):
       pool: 'forks',
       testTimeout: testTimeout(config),
       hookTimeout: testTimeout(config),
-      tags: tags.map((name) => ({ name })),
+      tags: tags.map((tag) => ({ name: tag })),
       provide: { [CONFIG_KEY]: config, [PROCESSES_KEY]: processesPerWorker(vitest) },
       sequence: { groupOrder: groupOrder(vitest) },
     },
@@ -110,12 +107,19 @@ function groupOrder({ projects, config }: Vitest): number {
   return isAlike ? 0 : Math.max(0, ...orders) + 1
 }
 
-/** The usual patterns of other projects match generated files too. */
+function isOfModels({ config: { provide = {} } }: TestProject): boolean {
+  return CONFIG_KEY in provide
+}
+
+/** The usual patterns of other projects match generated files too, also those that an earlier config left. */
 function leaveOut({ config: { root, exclude } }: TestProject, { output }: ResolvedConfig): void {
+  if (!exclude.includes(LEFT_OVER)) exclude.push(LEFT_OVER)
   const way = relative(root, output)
   if (way === '' || isAbsolute(way)) return
   exclude.push(`${way.split(sep).join('/')}/**`)
 }
+
+const LEFT_OVER = '**/.vitest-onnx/**'
 
 /** `testdata/onnx_models/__snapshots__/example-matmul.onnx.snap`; other tests keep their place. */
 function snapshotsBesideModels({ snapshot }: Vitest, { output, testdata }: ResolvedConfig): void {
