@@ -4,11 +4,12 @@
  * Vitest's own watcher tells of changes and is told of ours, as if it had seen them: the folder of
  * the generated files is not watched, so that nothing runs twice.
  */
-import { basename, dirname, extname, relative, sep } from 'node:path'
+import { basename, dirname, relative, sep } from 'node:path'
 import type { TestProject, Vitest } from 'vitest/node'
 import { CHIPS } from '../suite/chip-files.ts'
 import type { DiscoveredModel } from '../suite/discover.ts'
 import type { ResolvedConfig } from '../suite/options.ts'
+import { sidecarFiles, weightFiles } from '../suite/referenced-files.ts'
 import { THRESHOLDS } from '../suite/threshold-files.ts'
 import { XFAILS } from '../suite/xfails.ts'
 import { type Generated, generateTests } from './generate-tests.ts'
@@ -25,12 +26,9 @@ const QUIET_MS = 150
 
 export function watchModels({ vitest, project, config, generated }: WatchContext): void {
   const { watcher } = vitest.vite
-  const others = [config.thresholds, ...config.targets.map(({ module }) => module)].filter(
-    (path) => path !== undefined,
-  )
+  let [last, changes, others] = [generated, new Set<string>(), filesElsewhere(generated, config)]
   watcher.unwatch(config.output)
   watcher.add([config.testdata, ...others])
-  let [last, changes] = [generated, new Set<string>()]
   let timer: NodeJS.Timeout | undefined
   const update = (): void => {
     const paths = changes
@@ -38,6 +36,8 @@ export function watchModels({ vitest, project, config, generated }: WatchContext
     try {
       const before = last
       last = generateTests(config)
+      others = filesElsewhere(last, config)
+      watcher.add([...others])
       declareTags(vitest, project, last.tags)
       announce(watcher, before, last, paths, config)
     } catch (error) {
@@ -45,7 +45,7 @@ export function watchModels({ vitest, project, config, generated }: WatchContext
     }
   }
   watcher.on('all', (_, path) => {
-    if (!others.includes(path) && !isInside(path, config.testdata)) return
+    if (!others.has(path) && !isInside(path, config.testdata)) return
     if (isInside(path, config.output) || path.includes(`${sep}__snapshots__${sep}`)) return
     changes.add(path)
     clearTimeout(timer)
@@ -60,12 +60,17 @@ export function dependsOn(model: DiscoveredModel, path: string, config: Resolved
   const [folder, home] = [dirname(path), dirname(model.path)]
   if (basename(path) === THRESHOLDS || basename(path) === XFAILS) return isInside(home, folder)
   if (basename(folder) === CHIPS) return isInside(home, dirname(folder))
-  if (model.dataSets.some((set) => isInside(path, set))) return true
-  return folder === home && DATA_FILES.has(extname(path))
+  if (model.dataSets.some((set) => isInside(path, set)) || sidecarFiles(model).includes(path)) return true
+  // The last: it opens the model. Weights are never outside of the model's folder.
+  return isInside(path, home) && !path.endsWith('.onnx') && weightFiles(model).includes(path)
 }
 
-/** What weights and recorded inputs are kept in. */
-const DATA_FILES = new Set(['.bin', '.data', '.npy', '.npz', '.onnx_data', '.pb', '.safetensors', '.weights'])
+/** Files that count and need not be in testdata. */
+function filesElsewhere({ models }: Generated, { thresholds, targets }: ResolvedConfig): Set<string> {
+  const modules = targets.map(({ module }) => module)
+  const inputs = models.flatMap(({ model }) => sidecarFiles(model))
+  return new Set([thresholds, ...modules, ...inputs].filter((path) => path !== undefined))
+}
 
 type Watcher = Vitest['vite']['watcher']
 

@@ -1,4 +1,5 @@
 /** Watch mode, with a real Vitest that is left running while files change. */
+import onnxProto from 'onnx-proto'
 import { expect, test } from 'vitest'
 import { buildModel } from '../../testdata/onnx-builder.ts'
 import { chain, project } from './plugin-project.ts'
@@ -40,3 +41,34 @@ test('what depends on a file that changes runs again, and nothing else', async (
   expect(last).not.toContain('third_')
   await watch.stop()
 })
+
+test('weights and inputs count wherever they are', async () => {
+  const p = project({ 'testdata/plain.onnx': chain(), 'testdata/fed.onnx': chain() })
+  p.write('testdata/weighty.onnx', withWeightsIn('weights/w'))
+  p.write('testdata/weights/w', new Uint8Array(24))
+  p.write('testdata/in/x.npy', 'before')
+  p.write('shared/x.npy', 'before')
+  p.write('testdata/fed.test.yaml', 'inputs: { x: { file: in/x.npy } }')
+  const watch = p.watch()
+  await watch.until(/Waiting for file changes/)
+
+  const runs = async (path: string, content: string | Uint8Array): Promise<string[]> => {
+    p.write(path, content)
+    const text = await watch.until(/Waiting for file changes/)
+    return [...text.matchAll(/(\w+)_full_model/g)].map(([, name]) => name!)
+  }
+  expect(await runs('testdata/weights/w', new Uint8Array(24).fill(1))).toEqual(['weighty'])
+  expect(await runs('testdata/in/x.npy', 'after')).toEqual(['fed'])
+  expect(await runs('testdata/fed.test.yaml', 'inputs: { x: { file: ../shared/x.npy } }')).toEqual(['fed'])
+  expect(await runs('shared/x.npy', 'after')).toEqual(['fed'])
+  await watch.stop()
+})
+
+function withWeightsIn(location: string): Uint8Array {
+  const model = onnxProto.onnx.ModelProto.decode(
+    buildModel({ ...chain(), nodes: [{ op: 'Add', inputs: ['x', 'w'], outputs: ['y'] }] }),
+  )
+  const externalData = [{ key: 'location', value: location }]
+  model.graph!.initializer = [{ name: 'w', dims: [2, 3], dataType: 1, dataLocation: 1, externalData }]
+  return onnxProto.onnx.ModelProto.encode(model).finish()
+}
