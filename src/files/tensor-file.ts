@@ -33,13 +33,33 @@ export function writeTensorFile(
   tensors: ReadonlyMap<string, Tensor>,
   known: readonly string[] = [],
 ): void {
+  const marks = known.map((name) => [`${KNOWN_MARK}${name}`, ''] as const)
+  writeTensors(
+    path,
+    [...tensors].map(([name, value]) => [`${MARK}${name}`, value]),
+    marks,
+  )
+}
+
+/** For people, who look the tensors up by their own names; only odd names are marked. */
+export function writePlainTensorFile(path: string, tensors: ReadonlyMap<string, Tensor>): void {
+  writeTensors(
+    path,
+    [...tensors].map(([name, value]) => [ODD_NAME.test(name) ? `${MARK}${name}` : name, value]),
+  )
+}
+
+function writeTensors(
+  path: string,
+  tensors: readonly (readonly [key: string, value: Tensor])[],
+  metadata: readonly (readonly [key: string, text: string])[] = [],
+): void {
   const [plain, strings] = [new Map<string, Tensor>(), new Map<string, string>()]
-  for (const [name, value] of tensors) {
-    if (value.dtype === 'string') strings.set(`${MARK}${name}`, JSON.stringify([value.shape, value.data]))
-    else plain.set(`${MARK}${name}`, value)
+  for (const [key, value] of tensors) {
+    if (value.dtype === 'string') strings.set(key, JSON.stringify([value.shape, value.data]))
+    else plain.set(key, value)
   }
-  for (const name of known) strings.set(`${KNOWN_MARK}${name}`, '')
-  writeFileAtomic(path, safetensorsChunks(plain, strings))
+  writeFileAtomic(path, safetensorsChunks(plain, [...strings, ...metadata]))
 }
 
 /** References to every tensor of a file; only the header is read. Throws when the file is damaged. */
@@ -50,7 +70,7 @@ export function readTensorRefs(
   const { entries, metadata } = openTensorFile(path)
   const refs = new Map<string, StoredTensor>()
   for (const [key, { dtype, shape, start, stop }] of entries) {
-    refs.set(key.slice(MARK.length), { kind: 'ref', dtype, shape, path, start, stop })
+    refs.set(nameOf(key), { kind: 'ref', dtype, shape, path, start, stop })
   }
   for (const [key, text] of metadata) {
     if (key.startsWith(KNOWN_MARK)) {
@@ -59,7 +79,7 @@ export function readTensorRefs(
       continue
     }
     const [shape, data] = JSON.parse(text) as [number[], string[]]
-    refs.set(key.slice(MARK.length), tensor('string', shape, data))
+    refs.set(nameOf(key), tensor('string', shape, data))
   }
   return refs
 }
@@ -88,6 +108,13 @@ const MARK = '='
 
 /** In front of the name of a tensor that the reader has. */
 const KNOWN_MARK = '~'
+
+/** Names that would be read as something else. */
+const ODD_NAME = /^[=~]|^__(metadata|proto)__$/
+
+function nameOf(key: string): string {
+  return key.startsWith(MARK) ? key.slice(MARK.length) : key
+}
 
 function unknown(path: string, name: string): never {
   throw new ModelTestError(

@@ -5,7 +5,7 @@
 import { join, relative } from 'node:path'
 import { explainOutputs } from '../compare/explain.ts'
 import type { OutputsVerdict } from '../compare/compare-outputs.ts'
-import { writeTensorFile } from '../files/tensor-file.ts'
+import { writePlainTensorFile } from '../files/tensor-file.ts'
 import { writeFileAtomic } from '../files/write-file.ts'
 import type { Culprit } from '../fixtures/first-value-off.ts'
 import type { ModelSource } from '../fixtures/model-source.ts'
@@ -33,8 +33,8 @@ export function keepMismatch({ source, one, actual, expected }: Mismatch): strin
     model: source.discovered.id,
     thresholds: Object.fromEntries(outputs),
   }
-  writeTensorFile(join(folder, 'expected.safetensors'), expected)
-  writeTensorFile(join(folder, 'actual.safetensors'), actual)
+  writePlainTensorFile(join(folder, 'expected.safetensors'), expected)
+  writePlainTensorFile(join(folder, 'actual.safetensors'), actual)
   writeFileAtomic(join(folder, CASE_FILE), `${JSON.stringify(kept, null, 2)}\n`)
   return folder
 }
