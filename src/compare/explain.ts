@@ -42,7 +42,7 @@ export function explainVerdict(verdict: Verdict, options: ExplainOptions = {}): 
   return [
     `${options.name === undefined ? '' : `${options.name}: `}${verdict.kind} of ${verdict.dtype}[${verdict.shape.join(', ')}]`,
     ...(verdict.kind === 'mismatch' ? verdict.reasons.map(({ message }) => `  - ${message}`) : []),
-    `threshold ${thresholdText(verdict)}${options.origin === undefined ? '' : ` from ${options.origin}`}`,
+    `threshold ${thresholdText(verdict, options)}`,
     wrongText(verdict),
     ...(stats.finite === stats.count
       ? []
@@ -101,15 +101,16 @@ function shortFigures({ rule, wrong, count, maxAbs, maxRel, cosine }: ErrorStats
 type Judged = Exclude<Verdict, { kind: 'incomparable' }>
 
 /** What decided: of a mismatch the limits that were exceeded, else all there are. */
-function thresholdText(verdict: Judged): string {
+function thresholdText(verdict: Judged, { origin }: ExplainOptions): string {
   const limits = decidingLimits(verdict).map(({ text }) => text)
-  if (limits.length > 0) return limits.join(', ')
   const kinds = reasonKinds(verdict)
   const flags = [
     ...(kinds.has('nan-positions') ? ['skip_nan_check false'] : []),
     ...(kinds.has('all-zero') ? ['allow_all_zero false'] : []),
   ]
-  return flags.join(', ') || 'equal infinities, whatever the tolerance'
+  const texts = limits.length > 0 ? limits : flags
+  if (texts.length === 0) return 'equal infinities, whatever the tolerance'
+  return `${texts.join(', ')}${origin === undefined ? '' : ` from ${origin}`}`
 }
 
 interface Limit {

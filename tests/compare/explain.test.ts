@@ -226,8 +226,13 @@ describe('the limits that decided are named, and no others', () => {
       `${share}; smallest rtol that would pass: 0.0997501`,
     ],
   ])('%s', (written, result, threshold, wrong) => {
-    const lines = explainVerdict(compareTensor(result, on, parseTolerance(written)))
-    expect(lines.filter((line) => /^(threshold|wrong)/.test(line))).toEqual([threshold, wrong])
+    const verdict = compareTensor(result, on, parseTolerance(written))
+    const lines = explainVerdict(verdict).filter((line) => /^(threshold|wrong)/.test(line))
+    expect(lines).toEqual([threshold, wrong])
+    const isOfTolerance = !threshold.includes('whatever')
+    expect(explainVerdict(verdict, { origin: 't.json' })).toContain(
+      isOfTolerance ? `${threshold} from t.json` : threshold,
+    )
   })
 
   test('and as printed they pass', () => {
