@@ -62,6 +62,17 @@ describe.concurrent('several plugins', () => {
     expect(await names(p, '--project=!onnx')).toEqual([TWO[1]])
   })
 
+  test('their times are in one table', async () => {
+    const p = configured(PATHS, PROJECTS)
+    p.write(
+      'stub-runtime.ts',
+      'export const openSuite = () => ({ run({ task }) { task.meta.onnx = { timings: { results: 5 } } } })',
+    )
+    const { stdout } = await p.vitest('run', '--reporter=default')
+    expect(stdout).toMatch(/results +10 ms +2 +5\.00 ms/)
+    expect(stdout.split('Where the time')).toHaveLength(2)
+  })
+
   test('packages of a workspace have their models, test files and snapshots to themselves', async () => {
     const p = workspace()
     p.write('pkg/other/testdata/with_snapshot.onnx', p.bytes('pkg/one/testdata/a.onnx'))
