@@ -11,8 +11,7 @@ export function writeFileAtomic(path: string, chunks: Iterable<Uint8Array> | str
   // A name of its own: the file's name may be as long as the disk allows, and others may write it too.
   const temporary = join(dirname(path), `.${randomUUID()}.tmp`)
   try {
-    makeFolder(dirname(path))
-    writeChunks(temporary, typeof chunks === 'string' ? [Buffer.from(chunks)] : chunks)
+    writeChunks(openNew(temporary), typeof chunks === 'string' ? [Buffer.from(chunks)] : chunks)
     renameSync(temporary, path)
   } catch (cause) {
     removeQuietly(temporary)
@@ -35,8 +34,18 @@ function removeQuietly(path: string): void {
 /** One write call takes less than 2 GiB. */
 const MAX_WRITE = 1024 * 1024 * 1024
 
-function writeChunks(path: string, chunks: Iterable<Uint8Array>): void {
-  const descriptor = openSync(path, 'wx')
+/** The folder is there nearly always. */
+function openNew(path: string): number {
+  try {
+    return openSync(path, 'wx')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    makeFolder(dirname(path))
+    return openSync(path, 'wx')
+  }
+}
+
+function writeChunks(descriptor: number, chunks: Iterable<Uint8Array>): void {
   try {
     for (const chunk of gather(chunks)) {
       for (let done = 0; done < chunk.length;) {
