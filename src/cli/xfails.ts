@@ -19,7 +19,7 @@ export function xfailsCommand(): Command {
     .option('--file <file>', 'the list', `testdata/${XFAILS}`)
     .option('--check', 'write nothing; exit with 1 if the list would change')
     .action(updateList)
-  return new Command('xfails').description('Work with the list of known failures.').addCommand(update)
+  return new Command('xfails').description('look after the list of known failures').addCommand(update)
 }
 
 function updateList(report: string, { file, check }: { readonly file: string; readonly check?: true }): void {

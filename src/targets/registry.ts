@@ -26,10 +26,15 @@ const PROVIDERS = new Set([
 /** The target of a name, or of a module that default-exports one. */
 export async function findTarget(name: string, module: string | undefined): Promise<Target> {
   if (module !== undefined) return importTarget(module)
-  const builtIn = BUILT_IN.get(name)
-  if (builtIn !== undefined) return builtIn
-  if (PROVIDERS.has(name)) return providerTarget(name)
-  throw new ModelTestError('INVALID_OPTION', `there is no target "${name}"`, {
+  checkTargetName(name)
+  return BUILT_IN.get(name) ?? providerTarget(name)
+}
+
+/** Throws where there is no target of that name; `setting` is who names it. */
+export function checkTargetName(name: string, setting?: string): void {
+  if (BUILT_IN.has(name) || PROVIDERS.has(name)) return
+  const where = setting === undefined ? '' : `${setting}: `
+  throw new ModelTestError('INVALID_OPTION', `${where}there is no target "${name}"`, {
     hint: `Use one of ${[...BUILT_IN.keys(), ...PROVIDERS].join(', ')}, or the path of a module that default-exports a target.`,
   })
 }

@@ -16,6 +16,7 @@ import { type DiscoveredModel, discoverModels } from '../suite/discover.ts'
 import { stampOf } from '../suite/model-stamp.ts'
 import type { ResolvedConfig } from '../suite/options.ts'
 import { ModelTestError } from '../errors.ts'
+import { checkTargetName } from '../targets/registry.ts'
 import { portions, readHeader, renderTestFile, tagsInFile } from './test-file.ts'
 
 export interface GeneratedModel {
@@ -46,6 +47,7 @@ const REVISION = `${version} 1`
 
 export function generateTests(config: ResolvedConfig, { dryRun = false }: GenerateOptions = {}): Generated {
   checkApart(config)
+  checkTargets(config)
   const existing = existingFiles(config.output)
   const [added, changed, tags] = [[] as string[], [] as string[], new Set<string>()]
   let unchanged = 0
@@ -176,6 +178,13 @@ function checkApart({ testdata, output, root }: ResolvedConfig): void {
   throw new ModelTestError('INVALID_OPTION', `output ${output} is the folder of the models or around it`, {
     hint: 'Give the test files a folder of their own: onnx({ output: ".vitest-onnx/tests" }).',
   })
+}
+
+/** Once, and not by every test. */
+function checkTargets({ targets }: ResolvedConfig): void {
+  for (const { name, module, isNamed } of targets) {
+    if (module === undefined) checkTargetName(name, isNamed ? 'ONNX_TEST_TARGETS' : 'the option targets')
+  }
 }
 
 /** Vite reads `?` and `#` as the end of a path; other systems refuse more. */

@@ -11,7 +11,11 @@ import type { TestProject } from 'vitest/node'
 import type { ResolvedConfig } from '../suite/options.ts'
 import { isTestFileBelow, isTestFileOf, slashed } from './generate-tests.ts'
 
-export function acceptModelPaths(project: TestProject, config: ResolvedConfig): void {
+export function acceptModelPaths(
+  project: TestProject,
+  config: ResolvedConfig,
+  warn: (text: string) => void,
+): void {
   const glob = project.globTestFiles.bind(project)
   project.globTestFiles = async (filters = []) => {
     const places = filters.map((filter) => placeOf(filter, config))
@@ -23,6 +27,13 @@ export function acceptModelPaths(project: TestProject, config: ResolvedConfig): 
       return matched.includes(file) || places.some((place) => place?.holds(way))
     }
     const { testFiles, typecheckTestFiles } = await glob([])
+    for (const [at, place] of places.entries()) {
+      if (
+        place !== undefined &&
+        !testFiles.some((file) => place.holds(slashed(relative(config.output, file))))
+      )
+        warn(`no model has tests at ${filters[at]}; \`vitest list\` shows those that there are`)
+    }
     return { testFiles: testFiles.filter(isMeant), typecheckTestFiles: typecheckTestFiles.filter(isMeant) }
   }
 }

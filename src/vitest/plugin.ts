@@ -5,12 +5,12 @@
  * alone, so that the user's other tests keep their settings. In watch mode it keeps them up to date.
  * Several in one run, as in the packages of a workspace, add a project each: see instances.ts.
  */
-import { mkdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path'
 import type { Plugin } from 'vitest/config'
 import type { TestProject, Vitest, VitestPluginContext } from 'vitest/node'
 import { ModelTestError } from '../errors.ts'
+import { makeFolder } from '../files/make-folder.ts'
 import { environmentWarnings } from '../suite/environment.ts'
 import type { OnnxOptions, ResolvedConfig } from '../suite/options.ts'
 import { CONFIG_KEY, PROCESSES_KEY } from './config-key.ts'
@@ -37,14 +37,14 @@ async function addModels(
   if (instance === undefined) return
   const { config, isFirst } = instance
   const generated = generateTests(config)
-  mkdirSync(config.output, { recursive: true })
+  makeFolder(config.output)
   for (const line of remarks(instance, generated, vitest)) vitest.logger.warn(line)
   for (const project of vitest.projects) if (!isOfModels(project)) leaveOut(project, config)
   snapshotsBesideModels(vitest, config)
   if (isFirst) vitest.config.reporters.push(new TimesReporter() as never)
   const [project] = await injectTestProjects([projectOf(vitest, instance, generated)])
   if (project === undefined) return
-  acceptModelPaths(project, config)
+  acceptModelPaths(project, config, (text) => vitest.logger.warn(`vitest-onnx: ${text}`))
   if (vitest.config.watch) watchModels({ vitest, project, config, generated })
 }
 

@@ -45,6 +45,14 @@ describe.concurrent('plugin', () => {
     }
   })
 
+  test('a path in testdata without a model says so', async () => {
+    const p = project({ 'testdata/m.onnx': chain() })
+    const { exitCode, stderr } = await p.vitest('run', 'testdata/n.onnx')
+    expect(exitCode).toBe(1)
+    expect(stderr).toContain('vitest-onnx: no model has tests at testdata/n.onnx; `vitest list` shows')
+    expect((await p.vitest('run', 'testdata/m.onnx')).stderr).not.toContain('no model')
+  })
+
   test('tests are chosen by name, path, model file and tag', async () => {
     const p = project(MODELS)
     const ran = async (...args: string[]): Promise<string[]> =>

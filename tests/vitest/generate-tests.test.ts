@@ -258,6 +258,15 @@ test('an output folder around the models is refused', () => {
     expect(() => folder.generate({ output })).toThrow('is the folder of the models')
 })
 
+test('a target that there is not is told once, by who names it, before anything is written', () => {
+  const folder = new Folder().write('testdata/m.onnx', model('Relu'))
+  const named = { ONNX_TEST_TARGETS: 'sim,webgup' }
+  expect(() => folder.generate({}, named)).toThrow('ONNX_TEST_TARGETS: there is no target "webgup"')
+  expect(() => folder.generate({ targets: ['webgup'] })).toThrow('the option targets: there is no target')
+  expect(existsSync(join(folder.root, OUTPUT))).toBe(false)
+  expect(folder.generate({ targets: ['./webgup.js'] }).added).toHaveLength(1)
+})
+
 test('headers survive any name, and other files have none', () => {
   const source = `it's a "name"\n\\ \u2028.onnx`
   const one = {
