@@ -97,7 +97,14 @@ export function loadOrtArtefact(
 
 type Ran = Extract<OrtReply, { kind: 'ran' }>
 
+/** Part of every cache key, and the same as long as the process lives. */
 export function ortVersion(): string {
+  return (installed ??= readOrtVersion())
+}
+
+let installed: string | undefined
+
+function readOrtVersion(): string {
   const require = createRequire(import.meta.url)
   try {
     return (require('onnxruntime-node/package.json') as { version: string }).version

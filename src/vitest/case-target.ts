@@ -15,23 +15,37 @@ export interface ChosenTarget {
   readonly chip: Chip
 }
 
-export async function targetOf(
-  { config, discovered }: OpenModel,
-  one: Case,
-  context: TestContext,
-): Promise<ChosenTarget> {
+export async function targetOf(model: OpenModel, one: Case, context: TestContext): Promise<ChosenTarget> {
+  const choice = await choiceOf(model, one)
+  if ('skip' in choice) context.skip(choice.skip)
+  return choice as ChosenTarget
+}
+
+type Choice = ChosenTarget | { readonly skip: string }
+
+const choices = new WeakMap<OpenModel, Map<string, Promise<Choice>>>()
+
+/** The same for all tests of a model on that target and chip. */
+function choiceOf(model: OpenModel, one: Case): Promise<Choice> {
+  const known = choices.get(model) ?? new Map<string, Promise<Choice>>()
+  choices.set(model, known)
+  const key = JSON.stringify([one.target, one.chip])
+  const choice = known.get(key) ?? choose(model, one)
+  known.set(key, choice)
+  return choice
+}
+
+async function choose({ config, discovered }: OpenModel, one: Case): Promise<Choice> {
   const entry = config.targets.find(({ name }) => name === one.target)
   const target = await findTarget(one.target, entry?.module)
   if (await isForOthers(one, discovered, config))
-    context.skip(`the target ${one.target} has no chip "${one.chip}"; other targets of the run have it`)
+    return { skip: `the target ${one.target} has no chip "${one.chip}"; other targets of the run have it` }
   const why = await target.unavailable?.()
-  if (why !== undefined && entry?.isNamed !== true) context.skip(why)
-  if (why !== undefined) {
-    throw new ModelTestError('RUNTIME_MISSING', `the target ${one.target} is not available: ${why}`, {
-      hint: 'Leave it out of ONNX_TEST_TARGETS, or install what it needs.',
-    })
-  }
-  return { target, chip: chipOf(target, one, discovered, config) }
+  if (why === undefined) return { target, chip: chipOf(target, one, discovered, config) }
+  if (entry?.isNamed !== true) return { skip: why }
+  throw new ModelTestError('RUNTIME_MISSING', `the target ${one.target} is not available: ${why}`, {
+    hint: 'Leave it out of ONNX_TEST_TARGETS, or install what it needs.',
+  })
 }
 
 /** A chip that only some targets have is tested there; one that none has is an error. */
