@@ -6,19 +6,17 @@
  */
 import { afterAll, type TestContext } from 'vitest'
 import { flushNotes } from '../cache/notes.ts'
-import type { Cache } from '../cache/store.ts'
 import { compareOutputs, type OutputsVerdict } from '../compare/compare-outputs.ts'
 import { loadTensors } from '../files/tensor-file.ts'
 import { outputsLeftOut } from '../fixtures/case-fixtures.ts'
 import type { ModelSource } from '../fixtures/model-source.ts'
-import { firstValueOff } from '../fixtures/first-value-off.ts'
+import { firstValueOff, type TestedCase } from '../fixtures/first-value-off.ts'
 import type { Subject } from '../fixtures/subject.ts'
 import { unseededOp } from '../fixtures/unseeded-op.ts'
 import type { GraphNode } from '../graph/resolve.ts'
 import type { Case } from '../suite/cases.ts'
 import type { ResolvedConfig } from '../suite/options.ts'
 import { dynamicDims } from '../suite/shape-cases.ts'
-import type { Chip, Target } from '../targets/target.ts'
 import { equalTensors, type Tensor } from '../tensor/tensor.ts'
 import { targetOf } from './case-target.ts'
 import { expectSignature, keepAllExpectations, keepExpectations } from './expectation.ts'
@@ -121,20 +119,7 @@ async function judge(model: OpenModel, one: Case, context: TestContext, timings:
     verdict !== undefined &&
     (unseeded === undefined ? verdict.kind !== 'match' : verdict.kind === 'incomparable')
   )
-    await fail({
-      model,
-      source,
-      one,
-      subject,
-      target,
-      chip,
-      cache,
-      verdict,
-      actual,
-      expected,
-      context,
-      timings,
-    })
+    await fail({ source, one, subject, target, chip, cache, verdict, actual, expected, context, timings })
   model.forgetFailure(one)
   await remark(source, one, subject, context)
   if (one.xfail !== undefined) {
@@ -183,14 +168,7 @@ function compareUnlessEqual(
   return isEqual ? undefined : compareOutputs(actual, expected, tolerances().of)
 }
 
-interface Failing {
-  readonly model: OpenModel
-  readonly source: ModelSource
-  readonly one: Case
-  readonly subject: Subject
-  readonly target: Target
-  readonly chip: Chip
-  readonly cache: Cache
+interface Failing extends TestedCase {
   readonly verdict: OutputsVerdict
   readonly actual: ReadonlyMap<string, Tensor>
   readonly expected: ReadonlyMap<string, Tensor>
@@ -199,7 +177,7 @@ interface Failing {
 }
 
 async function fail(failing: Failing): Promise<never> {
-  const { one, context, source, subject, target, chip, cache, timings } = failing
+  const { one, context, source, timings } = failing
   if (one.xfail !== undefined) {
     timings.isXfail = true
     context.skip(xfailReason(one))
@@ -207,15 +185,7 @@ async function fail(failing: Failing): Promise<never> {
   const kept = keepMismatch(failing)
   const culprit =
     one.kind === 'full'
-      ? await firstValueOff({
-          source,
-          one,
-          subject,
-          target,
-          chip,
-          cache,
-          tolerancesOf: (other) => thresholdsOf(source, other),
-        })
+      ? await firstValueOff({ ...failing, tolerancesOf: (other) => thresholdsOf(source, other) })
       : undefined
   throw mismatch(explainMismatch({ ...failing, kept, culprit }))
 }
