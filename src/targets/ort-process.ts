@@ -39,6 +39,7 @@ const START_TIMEOUT_MS = 120_000
 export function startOrtProcess(runtime: OrtRuntime, events: OrtProcessEvents): OrtProcess {
   const child = forkChild(runtime)
   const orders: OrtOrder[] = []
+  const said = { text: '' }
   let isReady = false
   let timer: NodeJS.Timeout | undefined
   let lateMs: number | undefined
@@ -58,10 +59,12 @@ export function startOrtProcess(runtime: OrtRuntime, events: OrtProcessEvents): 
   child.on('message', (message: OrtMessage) => {
     if (message.kind === 'ready') isReady = true
     else orders.shift()?.resolve(message.answer)
+    // What it printed was about the job that is done; the next is not to be charged with it.
+    said.text = ''
     watchFirst()
     if (message.kind === 'answer') events.answered()
   })
-  void endOf(child).then((end) => {
+  void endOf(child, said).then((end) => {
     clearTimeout(timer)
     const [first, ...unbegun] = orders.splice(0)
     first?.reject(died(end, lateMs, isReady))
@@ -112,16 +115,17 @@ interface End {
 /** What is kept of the library's output. */
 const MAX_STDERR = 1_000_000
 
-function endOf(child: ChildProcess): Promise<End> {
-  let stderr = ''
+function endOf(child: ChildProcess, said: { text: string }): Promise<End> {
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    stderr = (stderr + text).slice(0, MAX_STDERR)
+    said.text = (said.text + text).slice(0, MAX_STDERR)
   })
   return new Promise((resolve) => {
     child.once('close', (exitCode, signal) => {
-      resolve({ exitCode: exitCode ?? undefined, signal: signal ?? undefined, stderr })
+      resolve({ exitCode: exitCode ?? undefined, signal: signal ?? undefined, stderr: said.text })
     })
-    child.on('error', (cause) => resolve({ exitCode: undefined, signal: undefined, stderr, cause }))
+    child.on('error', (cause) =>
+      resolve({ exitCode: undefined, signal: undefined, stderr: said.text, cause }),
+    )
   })
 }
 
